@@ -1,0 +1,204 @@
+"""The doors: what a person calls.
+
+    gradient(f, *args)      a tuple of gradients, one for each argument
+    grad(f)(x)              the gradient of one argument, as a function
+    value_and_grad(f)(x)    both
+    pullback(f, *args)      the value, and the function from its cotangent to the arguments'
+    jacobian(f)(x), hessian(f)(x)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from .compiler import doors, transform
+from .compiler.cache import MISS
+
+_fast = doors.fast
+
+
+def gradient(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """The gradients of a scalar function with respect to its positional arguments.
+
+    Args:
+        f: the function; its value must be one number.
+        args: its arguments: numbers, arrays, and tuples, lists or dicts of them.
+        kwargs: passed on, not differentiated.
+
+    Returns:
+        One gradient for each positional argument, each of its argument's structure and shape; None where there is
+        nothing to differentiate (a str, a bool).
+
+    Raises:
+        TypeError: the value of f is not a scalar.
+        NoRuleError: a call in f has no rule and no source.
+        UnsupportedError: f uses something that cannot be differentiated yet.
+
+    >>> gradient(lambda x, y: x * x * y, 3.0, 2.0)
+    (12.0, 9.0)
+    """
+    if not kwargs and type(f) is FunctionType:
+        run = _fast.get((id(f.__code__), *map(type, args)))
+        if run is not None:
+            doors.state.last = run
+            try:
+                result = run(f, *args)
+            except BaseException as error:
+                raise doors.for_user(error) from None
+            if result is not MISS:
+                return result  # type: ignore[no-any-return]
+    return doors.run(f, args, kwargs, (True,) * len(args), False)  # type: ignore[no-any-return]
+
+
+class Derivative:
+    """A function that gives a gradient: what `grad` and `value_and_grad` return."""
+
+    def __init__(self, f: Callable[..., Any], argnums: int | tuple[int, ...], with_value: bool, has_aux: bool = False) -> None:
+        self.f = f
+        self.argnums = argnums
+        self.with_value = with_value
+        self.has_aux = has_aux
+        self.__name__ = getattr(f, "__name__", type(f).__name__) + "'"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        wanted = transform.positions(self.argnums, len(args))
+        if self.has_aux:
+            return self._with_aux(args, kwargs, wanted)
+        result = doors.run(self.f, args, kwargs, wanted, self.with_value)
+        value, grads = result if self.with_value else (None, result)
+        chosen = _chosen(grads, self.argnums)
+        return (value, chosen) if self.with_value else chosen
+
+    def _with_aux(self, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[bool, ...]) -> Any:
+        (value, aux), back = pullback(self.f, *args, **kwargs)
+        chosen = _chosen(back((doors.seed(value), None)), self.argnums)
+        return ((value, aux), chosen) if self.with_value else (chosen, aux)
+
+    def __repr__(self) -> str:
+        return f"<{'value and ' if self.with_value else ''}gradient of {getattr(self.f, '__name__', self.f)}>"
+
+
+def _chosen(grads: tuple[Any, ...], argnums: int | tuple[int, ...]) -> Any:
+    return grads[argnums] if isinstance(argnums, int) else tuple(grads[i] for i in argnums)
+
+
+def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Derivative:
+    """The function that gives the gradient of f.
+
+    Args:
+        f: a function with a scalar value.
+        argnums: which positional argument, or which ones (then the result is a tuple).
+        has_aux: f returns (value, something else), which is handed on: the result is (gradient, something else).
+
+    Returns:
+        A function of f's arguments.
+
+    >>> grad(grad(lambda x: x ** 3))(2.0)
+    12.0
+    """
+    return Derivative(f, argnums, False, has_aux)
+
+
+def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Derivative:
+    """The function that gives (value, gradient) of f; arguments as for `grad`.
+
+    >>> value_and_grad(lambda x: x * x)(3.0)
+    (9.0, 6.0)
+    """
+    return Derivative(f, argnums, True, has_aux)
+
+
+def pullback(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """The value of f, and its pullback there.
+
+    Args:
+        f: any function, of any value.
+        args: its arguments.
+        kwargs: passed on, not differentiated.
+
+    Returns:
+        (y, back): `back(ybar)` gives, for a cotangent of y, the tuple of cotangents of args; it may be called again.
+
+    >>> y, back = pullback(lambda x, y: x * y, 3.0, 2.0)
+    >>> y, back(1.0), back(10.0)
+    (6.0, (2.0, 3.0), (20.0, 30.0))
+    """
+    return doors.pullback(f, args, kwargs)
+
+
+def jacobian(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
+    """The function that gives all first derivatives of f with respect to one argument.
+
+    Args:
+        f: a function from arrays or numbers to an array or a number.
+        argnum: which argument.
+
+    Returns:
+        A function; its value has the shape of f's value followed by that of the argument.
+
+    >>> jacobian(lambda x: np.array([x[0] * x[1], x[0]]))(np.array([2.0, 3.0]))
+    array([[3., 2.],
+           [1., 0.]])
+    """
+
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        y, back = pullback(f, *args, **kwargs)
+        shape = np.shape(y)
+        if not isinstance(y, float | int | np.ndarray | np.generic):
+            raise TypeError(f"jacobian needs a function whose value is a number or an array; this one gave a {type(y).__name__}")
+        rows = [back(_basis(y, index))[argnum] for index in np.ndindex(*shape)]
+        if not shape:
+            return rows[0]
+        return np.stack([np.asarray(row) for row in rows]).reshape(shape + np.shape(args[argnum]))
+
+    jacobian_of.__name__ = f"jacobian of {getattr(f, '__name__', 'f')}"
+    return jacobian_of
+
+
+def _basis(y: Any, index: tuple[int, ...]) -> Any:
+    if not isinstance(y, np.ndarray):
+        return doors.seed(y)
+    one = np.zeros(y.shape, y.dtype if y.dtype.kind in "fc" else float)
+    one[index] = 1.0
+    return one
+
+
+def hessian(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
+    """The function that gives all second derivatives of a scalar function with respect to one argument.
+
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([2.0, 3.0]))
+    array([[6., 4.],
+           [4., 0.]])
+    """
+    return jacobian(grad(f, argnum), argnum)
+
+
+def stop_gradient(x: Any) -> Any:
+    """The value x, through which no derivative flows.
+
+    >>> gradient(lambda x: x * stop_gradient(x), 3.0)
+    (3.0,)
+    """
+    return x
+
+
+def adjoint_source(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> doors.Source:
+    """The code that the compiler has written for gradient(f, *args): a string that displays as itself.
+
+    >>> print(adjoint_source(lambda x: x * x, 3.0))
+    def gradient_lambda(f, x):
+        return (x + x,)
+    <BLANKLINE>
+    """
+    return doors.source(f, args, kwargs)
+
+
+transform.register(
+    gradient,
+    [(grad, False), (value_and_grad, True)],
+    lambda f: (f.f, f.argnums, f.with_value) if type(f) is Derivative and not f.has_aux else None,
+)

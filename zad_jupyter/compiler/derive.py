@@ -1,0 +1,301 @@
+"""The ways in which one operation is reversed: by a rule's expressions, by a rule's pullback, by its parts, by a callee.
+
+`infer` writes the operation into forward and puts one of these on it; `reverse` comes by and lets it write the
+operation's reverse.
+"""
+
+from __future__ import annotations
+
+import operator
+import types as pytypes
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .. import cotangents as C
+from . import runtime
+from . import types as T
+from .instantiate import instantiate
+from .ir import Atom, Const, If, Op, Pos, Var
+from .values import Val, any_active, const
+
+
+@dataclass
+class Parts:
+    """A tuple, list or closure made of values: each gets its part of the cotangent."""
+
+    atoms: list[Atom | None]
+    offset: int = 0
+
+    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+        for index, atom in enumerate(self.atoms):
+            if isinstance(atom, Var) and atom.active and index >= self.offset:
+                rev.add(atom, rev.emit(operator.getitem, g, Const(index - self.offset)), maybe=True)
+
+
+@dataclass
+class TupleItem:
+    """One item of a tuple that is known as a whole."""
+
+    whole: Atom
+    index: int
+    count: int
+
+    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+        assert isinstance(self.whole, Var)
+        rev.add(self.whole, rev.emit(C.only_item, Const(self.count), Const(self.index), g))
+
+
+@dataclass
+class Same:
+    """A value passed on as it is: copies, conversions of a list."""
+
+    source: Atom
+
+    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+        rev.add(self.source, g)
+
+
+@dataclass
+class Sum:
+    """The sum of two cotangents."""
+
+    parts: list[Atom]
+
+    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+        for part in self.parts:
+            rev.add(part, g)
+
+
+@dataclass
+class Unchecked:
+    """A pullback's result brought into the form of a tuple: what comes back is brought into the form it had."""
+
+    result: Atom
+
+    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+        rev.add(self.result, rev.emit(runtime.as_returned, self.result, g))
+
+
+@dataclass
+class LogItem:
+    """An item read from a list under construction."""
+
+    log: Var
+    index: Atom
+
+    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+        rev.scatter(self.log, self.index, g)
+
+
+@dataclass
+class IntoLog:
+    """A cotangent added to a list of cotangents: its own cotangent is read off that list's."""
+
+    log: Var
+    index: Atom | None
+    cotangent: Atom
+
+    effect = True
+
+    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+        if self.index is None:
+            rev.add(self.cotangent, rev.emit(C.copied_log, rev.bar(self.log)), maybe=True)
+        else:
+            rev.add(self.cotangent, rev.emit(C.picked, rev.bar(self.log), self.index), maybe=True)
+
+
+@dataclass
+class Expression:
+    """A rule whose cotangents are expressions of the arguments, the output and the cotangent."""
+
+    rule: Any
+    args: list[Atom | None]  # what each parameter of the rule gets; None: its default
+    scalar: bool = True
+
+    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+        if self.rule.mode == "cotangent":
+            wanted = [isinstance(arg, Var) and arg.active for arg in self.args]
+            cotangents = instantiate(rev, self.rule.function, [*self.values(), op.out, g], len(wanted))
+            for arg, cotangent in zip(self.args, cotangents, strict=False):
+                if isinstance(arg, Var) and arg.active:
+                    rev.add(arg, self.projected(rev, arg, op, cotangent), maybe=False)
+            return
+        for arg, partial in zip(self.args, self.rule.partials, strict=False):
+            if isinstance(arg, Var) and arg.active and partial is not None:
+                factor = instantiate(rev, partial, [*self.values(), op.out], 1)[0]
+                cotangent = self.scaled(rev, g, factor)
+                if cotangent is None:
+                    continue
+                if not self.scalar and len([a for a in self.args if a is not None]) > 1:
+                    cotangent = rev.emit(C.sum_to, cotangent, arg)
+                rev.add(arg, self.projected(rev, arg, op, cotangent))
+
+    def values(self) -> list[Atom]:
+        """The arguments as the rule's own parameters, defaults filled in."""
+        return [
+            Const(parameter.default) if arg is None else arg
+            for arg, parameter in zip(self.args, self.rule.parameters.parameters, strict=True)
+        ]
+
+    def scaled(self, rev: Any, g: Atom, factor: Atom) -> Atom | None:
+        if isinstance(factor, Const) and type(factor.value) in (int, float):
+            if factor.value == 1:
+                return g
+            if factor.value == -1:
+                return rev.emit(operator.neg, g)  # type: ignore[no-any-return]
+            if factor.value == 0:
+                return None
+        return rev.emit(operator.mul, g, factor)  # type: ignore[no-any-return]
+
+    def projected(self, rev: Any, arg: Var, op: Op, cotangent: Atom) -> Atom:
+        """The cotangent of a real argument is real, also where the result is complex."""
+        out = op.out.type
+        is_complex = out == T.COMPLEX or (isinstance(out, T.ArrayType) and out.dtype in "FD") or out is T.UNKNOWN
+        real = T.is_scalar(arg.type) or (isinstance(arg.type, T.ArrayType) and arg.type.dtype not in "FD")
+        if is_complex and real:
+            return rev.emit(C.real_part, cotangent)  # type: ignore[no-any-return]
+        return cotangent
+
+
+@dataclass
+class Pullback:
+    """A user's rule returned this pullback."""
+
+    rule: Any
+    pullback: Var
+    args: list[Atom]
+
+    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+        cotangents = rev.emit(runtime.apply_pullback, Const(runtime.RuleCall(self.rule, op.pos)), self.pullback, g, *self.args)
+        for index, arg in enumerate(self.args):
+            if isinstance(arg, Var) and arg.active:
+                rev.add(arg, rev.emit(operator.getitem, cotangents, Const(index)), maybe=True)
+
+
+@dataclass
+class Callee:
+    """A callee compiled on its own, now or when its types are known: its reverse takes what forward has kept."""
+
+    back: Var
+    fn: Atom
+    args: list[Atom]
+    words: dict[str, Atom]
+    reverse_function: Any = None  # None: chosen at run time
+
+    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+        if self.reverse_function is not None:
+            cotangents = rev.emit(self.reverse_function, self.back, g)
+            start = 0
+        else:
+            cotangents = rev.emit(runtime.call_back, self.back, g)
+            start = 1
+            if isinstance(self.fn, Var) and self.fn.active:
+                rev.add(self.fn, rev.emit(operator.getitem, cotangents, Const(0)), maybe=True)
+        for index, arg in enumerate([*self.args, *self.words.values()]):
+            if isinstance(arg, Var) and arg.active:
+                rev.add(arg, rev.emit(operator.getitem, cotangents, Const(start + index)), maybe=True)
+
+
+# -- written by `infer`
+
+
+def apply_rule(inf: Any, f: Any, choice: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+    """Write a call that a rule has been chosen for."""
+    rule = choice.rule
+    if rule.kind == "non_differentiable":
+        return inf.emit(f, args, kwargs, inf.result_type(f, args, kwargs), False, pos)  # type: ignore[no-any-return]
+    ordered = choice.args
+    bound = [_bound(inf, part, ordered, kwargs, pos) for part in choice.binding]
+    if rule.kind == "expression":
+        type_ = inf.result_type(f, args, kwargs)
+        atoms = [None if value is None else inf.atom(value) for value in bound]
+        from .resolve import never_raises
+
+        pure = T.is_pure(f) and never_raises(f, args, type_) and not kwargs
+        question = inf.question(f, args, kwargs) if T.is_pure(f) else None
+        for scope in reversed(inf.known) if question is not None else ():
+            if question in scope:
+                return scope[question]  # type: ignore[no-any-return]
+        value = inf.emit(f, args, kwargs, type_, True, pos, pure=pure)
+        types = [arg.type for arg in args] + [arg.type for arg in kwargs.values()]
+        scalar = type_ in T.SCALARS and all(t in T.SCALARS for t in types)
+        inf.last_op().derive = Expression(rule, atoms, scalar=scalar)
+        if question is not None and type_ in T.SCALARS:
+            inf.known[-1][question] = value
+        return value  # type: ignore[no-any-return]
+    return _user_rule(inf, choice, bound, args, kwargs, pos)
+
+
+def _bound(inf: Any, part: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+    if part is None:
+        return None
+    if isinstance(part, tuple):
+        return inf.build(tuple(args[i] if isinstance(i, int) else kwargs[i] for i in part), pos=pos)  # type: ignore[no-any-return]
+    return args[part] if isinstance(part, int) else kwargs[part]
+
+
+def _user_rule(inf: Any, choice: Any, bound: list[Val | None], args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+    """A rule of the general kind: call it, keep its pullback; if it may opt out, branch on that."""
+    rule = choice.rule
+    plan = runtime.RuleCall(rule, pos).with_binding(choice.binding)
+    given, spread = plan.arguments(bound)
+    head = Val(Const(plan), T.UNKNOWN)
+    made = inf.dry_type(rule.function, given, {}) if not plan.keywords else Val(None, T.UNKNOWN)
+    type_ = made.items[0].type if made.items is not None and len(made.items) == 2 else T.UNKNOWN
+    pair_type = T.TupleType((type_, T.UNKNOWN))
+    pair = inf.emit(runtime.apply_rule, [head, *given], {}, T.UNKNOWN, True, pos, name="pair")
+    if not (rule.may_opt_out or rule.may_fall_off):
+        return _result(inf, rule, pair, pair_type, spread, pos)
+    test = inf.emit(operator.is_, [pair, Val(Const(runtime.OPT_OUT), T.UNKNOWN)], {}, T.BOOL, False, pos, pure=True)
+    with inf.arm() as inside:
+        other = Val(Const(None), T.NEVER)
+        other = inf.look_inside(choice.function, replace(choice, outcome="opted-out"), choice.args, kwargs, pos)
+    dead, inf.dead = inf.dead, False
+    with inf.arm() as hit:
+        value = _result(inf, rule, pair, T.TupleType((type_ if not dead else type_, T.UNKNOWN)), spread, pos)
+    if dead:
+        merged = value
+    else:
+        merged = inf.merge("y", other, value, inside, hit)
+    inf.out.append(If(test.atom, inside, hit, pos))
+    return merged
+
+
+def _result(inf: Any, rule: Any, pair: Val, type_: T.TupleType, args: list[Val], pos: Pos | None) -> Val:
+    pair = Val(pair.atom, type_, True)
+    back = inf.emit(operator.getitem, [pair, const(1)], {}, T.UNKNOWN, True, pos, pure=True, name="pullback")
+    value = inf.emit(operator.getitem, [pair, const(0)], {}, type_.items[0], True, pos, pure=True, name="y")
+    inf.last_op().derive = Pullback(rule, back.atom, [inf.atom(arg) for arg in args])
+    return value  # type: ignore[no-any-return]
+
+
+def link(inf: Any, f: pytypes.FunctionType, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+    """A callee that is compiled on its own: recursive, or too large to be written in place."""
+    if kwargs:
+        return inf.at_run_time(const(f), args, kwargs, pos)  # type: ignore[no-any-return]
+    entry = inf.context.pair(f, args)
+    if entry is None:
+        return inf.at_run_time(const(f), args, kwargs, pos)  # type: ignore[no-any-return]
+    pair = inf.emit(entry.forward, args, {}, T.UNKNOWN, True, pos, name="pair")
+    if entry.result_type is T.NEVER:  # the recursion itself: its type is what the other branches say
+        return Val(pair.atom, T.NEVER, True)
+    back = inf.emit(operator.getitem, [pair, const(1)], {}, T.UNKNOWN, True, pos, pure=True, name="kept")
+    value = inf.emit(operator.getitem, [pair, const(0)], {}, entry.result_type, entry.result_active, pos, pure=True, name="y")
+    if entry.result_active:
+        inf.last_op().derive = Callee(back.atom, Const(f), [inf.atom(arg) for arg in args], {}, entry.reverse)
+    return value  # type: ignore[no-any-return]
+
+
+def at_run_time(inf: Any, fn: Val, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+    """A call site whose types are known only when it runs."""
+    active = [fn.active, *[any_active([a]) for a in args], *[any_active([a]) for a in kwargs.values()]]
+    site = runtime.Site(tuple(active), tuple(kwargs), pos, inf.node if inf.select else None)
+    pair = inf.emit(runtime.call_forward, [Val(Const(site), T.UNKNOWN), fn, *args, *kwargs.values()], {}, T.UNKNOWN, True, pos, name="pair")
+    pair = Val(pair.atom, T.TupleType((T.UNKNOWN, T.UNKNOWN)), True)
+    back = inf.emit(operator.getitem, [pair, const(1)], {}, T.UNKNOWN, True, pos, pure=True, name="back")
+    value = inf.emit(operator.getitem, [pair, const(0)], {}, T.UNKNOWN, True, pos, pure=True, name="y")
+    words = {name: inf.atom(arg) for name, arg in kwargs.items()}
+    inf.last_op().derive = Callee(back.atom, inf.atom(fn), [inf.atom(arg) for arg in args], words)
+    return value  # type: ignore[no-any-return]
+
+

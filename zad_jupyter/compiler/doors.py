@@ -1,0 +1,222 @@
+"""Behind the doors of `api`: find the compiled entry for a call or compile it, run it, and tell errors as the user's own."""
+
+from __future__ import annotations
+
+import types as pytypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import cotangents as C
+from . import cache, runtime, tracebacks, transform
+from . import types as T
+from .cache import MISS, Entry
+from .calls import Call
+from .transform import Wanted
+
+fast: dict[Any, Callable[..., Any]] = {}
+_lists: dict[Any, list[Entry]] = {}
+_of_run: dict[Callable[..., Any], Entry] = {}
+
+
+class State:
+    """What ran last."""
+
+    last: Callable[..., Any] | None = None
+
+
+state = State()
+for_user = tracebacks.for_user
+
+
+def unwrap(f: Any, args: tuple[Any, ...], wanted: Wanted) -> tuple[Any, tuple[Any, ...], Wanted, int]:
+    """Methods and callable objects as plain functions of the object and the arguments."""
+    if isinstance(f, pytypes.MethodType):
+        return f.__func__, (f.__self__, *args), (False, *wanted), 1
+    if not isinstance(f, pytypes.FunctionType | pytypes.BuiltinFunctionType | type | np.ufunc) and callable(f):
+        method = getattr(type(f), "__call__", None)
+        if isinstance(method, pytypes.FunctionType) and not runtime.is_ours(method):
+            return method, (f, *args), (False, *wanted), 1
+    if not callable(f):
+        raise TypeError(f"the first argument is the function to differentiate; got a {type(f).__name__}")
+    return f, args, wanted, 0
+
+
+def key_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, value: bool) -> Any:
+    own = f.__code__ if isinstance(f, pytypes.FunctionType) else f
+    if not kwargs and not value and all(wanted):
+        return (id(own), *map(type, args))
+    return (id(own), tuple(map(type, args)), tuple((n, type(v)) for n, v in kwargs.items()), wanted, value)
+
+
+def run(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, value: bool) -> Any:
+    """The gradient of f (with its value, if that is asked for), compiled if it is not yet."""
+    f, args, wanted, extra = unwrap(f, args, wanted)
+    key = key_of(f, args, kwargs, wanted, value)
+    given = (f, *args, *kwargs.values())
+    for entry in _lists.get(key, ()):
+        result = _call(entry.run, given)
+        if result is not MISS:
+            fast[key] = state.last = entry.run
+            return _without(result, extra, value)
+    entry = compiled(f, args, kwargs, wanted, value, key)
+    state.last = entry.run
+    result = _call(entry.run, given)
+    if result is MISS:
+        raise RuntimeError(f"the gradient of {entry.name} does not fit the call it was compiled for; please report this")
+    return _without(result, extra, value)
+
+
+def _without(result: Any, extra: int, value: bool) -> Any:
+    if not extra:
+        return result
+    return (result[0], result[1][extra:]) if value else result[extra:]
+
+
+def _call(run: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+    try:
+        return run(*given)
+    except BaseException as error:
+        raise for_user(error) from None
+
+
+def compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, value: bool, key: Any) -> Entry:
+    """Compile an entry and put it where calls find it."""
+    with cache.lock:
+        try:
+            entry = transform.compile_joint(f, args, kwargs, wanted, value)
+        except Exception as error:
+            raise for_user(error) from None
+        own = f.__code__ if isinstance(f, pytypes.FunctionType) else f
+        entry.key = key
+        entry.keep = own  # type: ignore[attr-defined]
+        found = _lists.setdefault(key, [])
+        for old in [old for old in found if not cache.usable_now(old, f)]:
+            cache.drop(old)
+        found.insert(0, entry)
+        del found[8:]
+        fast[key] = entry.run
+        _of_run[entry.run] = entry
+        cache.add_entry(entry)
+    return entry
+
+
+def _forget(entry: Entry) -> None:
+    found = _lists.get(entry.key)
+    if found is not None and entry in found:
+        found.remove(entry)
+        if fast.get(entry.key) is entry.run:
+            del fast[entry.key]
+        if not found:
+            del _lists[entry.key]
+    _of_run.pop(entry.run, None)
+
+
+cache.on_drop(_forget)
+
+
+def last_entry() -> Entry | None:
+    """The entry of the gradient that ran last."""
+    return None if state.last is None else _of_run.get(state.last)
+
+
+def last_call_tree() -> Call | None:
+    """The static selection tree of the gradient that ran last."""
+    entry = last_entry()
+    return None if entry is None else entry.tree
+
+
+class Pulled:
+    """A pullback: from a cotangent of the value to those of the arguments. May be called again."""
+
+    def __init__(self, back: runtime.Back | None, args: tuple[Any, ...], shape: Any, name: str) -> None:
+        self.back = back
+        self.args = args
+        self.shape = shape
+        self.name = name
+
+    def __call__(self, ybar: Any) -> tuple[Any, ...]:
+        if self.shape is not None and np.shape(ybar) != self.shape:
+            raise TypeError(
+                f"the value of {self.name} has shape {self.shape}, so its cotangent must have that shape too; got {np.shape(ybar)}"
+            )
+        try:
+            parts = runtime.call_back(self.back, ybar)
+        except BaseException as error:
+            raise for_user(error) from None
+        return tuple(C.finish(arg, parts[i + 1]) for i, arg in enumerate(self.args))
+
+    def __repr__(self) -> str:
+        return f"<pullback of {self.name}>"
+
+
+def pullback(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Pulled]:
+    """The value of f and its pullback; arrays that the caller still holds are copied first."""
+    f, given, wanted, extra = unwrap(f, args, (True,) * len(args))
+    kept = tuple(_copied(value) for value in given)
+    site = runtime.Site((False, *wanted, *(False for _ in kwargs)), tuple(kwargs), None, None)
+    try:
+        y, back = cache.lookup(site, f, (*kept, *kwargs.values()))
+    except BaseException as error:
+        raise for_user(error) from None
+    if extra and back is not None:
+        back = runtime.Back(lambda saved, ybar: (None, *runtime.call_back(saved, ybar)[2:]), back, None)
+    shape = np.shape(y) if isinstance(y, np.ndarray | float | int | np.generic) else None
+    return y, Pulled(back, kept[extra:], shape, getattr(f, "__name__", "f"))
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if type(value) in (list, tuple):
+        return type(value)(_copied(item) for item in value)
+    return value
+
+
+def seed(value: Any) -> Any:
+    """The cotangent 1 of a scalar."""
+    return C.seed_like(value)
+
+
+class Source(str):
+    """Generated code; shows itself when it is the last line of a cell."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre><code>{escape(str(self))}</code></pre>"
+
+
+def entry_for(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
+    """The entry of gradient(f, *args), compiled but not run."""
+    f, args, wanted, _ = unwrap(f, args, (True,) * len(args))
+    key = key_of(f, args, kwargs, wanted, False)
+    for entry in _lists.get(key, ()):
+        if cache.usable_now(entry, f):
+            return entry
+    return compiled(f, args, kwargs, wanted, False, key)
+
+
+def source(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Source:
+    entry = entry_for(f, args, kwargs)
+    texts = [made.text for part in sorted(entry.everything(), key=lambda e: e is not entry) for made in part.code]
+    return Source("\n".join(texts))
+
+
+def traced(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Call, BaseException | None]:
+    """Run (value, gradient) with every call counted: value, gradient, tree, error."""
+    f, args, wanted, extra = unwrap(f, args, (True,) * len(args))
+    root = Call("error", getattr(f, "__name__", "f"))
+    try:
+        with cache.lock:
+            entry = transform.compile_joint(f, args, kwargs, wanted, True, tracing=True)
+        root = entry.tree or root
+        result = entry.run(f, *args, *kwargs.values())
+    except Exception as error:
+        return None, None, root, for_user(error)
+    value, grads = _without(result, extra, True)
+    return value, grads, root, None

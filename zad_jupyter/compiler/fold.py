@@ -1,0 +1,76 @@
+"""Arithmetic that needs no code: of constants, with the number one, and questions that the types already answer."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from . import types as T
+from .ir import Const
+from .values import Val, const
+
+FOLDABLE: dict[Callable[..., Any], int] = {
+    operator.add: 2, operator.sub: 2, operator.mul: 2, operator.truediv: 2, operator.pow: 2, operator.neg: 1,
+    operator.floordiv: 2, operator.mod: 2, operator.lt: 2, operator.le: 2, operator.gt: 2, operator.ge: 2,
+    operator.eq: 2, operator.ne: 2, operator.not_: 1,
+}  # fmt: skip
+PLAIN = (int, float, bool)
+FLOATS = (T.FLOAT, T.FLOAT64)
+
+
+def fold(f: Any, args: list[Val], kwargs: dict[str, Val]) -> Val | None:
+    """The value of a call that needs no code, or None."""
+    if kwargs:
+        return None
+    if f is operator.is_ or f is operator.is_not:
+        return _identity(args, f is operator.is_)
+    try:
+        count = FOLDABLE.get(f)
+    except TypeError:
+        return None
+    if count != len(args):
+        return None
+    known = [arg.atom.value for arg in args if isinstance(arg.atom, Const) and type(arg.atom.value) in PLAIN]
+    if len(known) == count:
+        try:
+            result = f(*known)
+        except Exception:  # the user's code will raise it where it belongs
+            return None
+        return const(result) if type(result) in PLAIN and abs(result) < 1 << 64 else None
+    return _with_one(f, args)
+
+
+def _with_one(f: Any, args: list[Val]) -> Val | None:
+    """x*1.0, x**1 and x/1.0 are x, where x is a float already: with an int they would make a float of it."""
+    if len(args) != 2:
+        return None
+    a, b = args
+    if f is operator.mul:
+        if _is(a, 1) and b.type in FLOATS:
+            return b
+        if _is(b, 1) and a.type in FLOATS:
+            return a
+    elif f is operator.pow or f is operator.truediv:
+        if _is(b, 1) and a.type in FLOATS:
+            return a
+        if f is operator.pow and _is(b, 0) and a.type == T.FLOAT:
+            return const(1.0)
+    return None
+
+
+def _is(value: Val, number: int) -> bool:
+    atom = value.atom
+    return isinstance(atom, Const) and type(atom.value) in (int, float) and bool(atom.value == number)
+
+
+def _identity(args: list[Val], positive: bool) -> Val | None:
+    """`x is None`, where the type of x says it."""
+    a, b = args
+    if isinstance(a.atom, Const) and isinstance(b.atom, Const):
+        return const((a.atom.value is b.atom.value) is positive)
+    if not (isinstance(b.atom, Const) and b.atom.value is None):
+        return None
+    if a.items is not None or (T.class_of(a.type) is not None or a.type is T.REAL):
+        return const((a.type == T.NONE) is positive)
+    return None

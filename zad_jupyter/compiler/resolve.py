@@ -1,0 +1,427 @@
+"""What becomes of one call: folded, inlined, given its rule, left to run time, or refused."""
+
+from __future__ import annotations
+
+import operator
+import types as pytypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..rules.errors import UnsupportedError
+from ..rules.places import Place
+from . import derive, handlers, runtime
+from . import intrinsics as I
+from . import types as T
+from .calls import Call
+from .emit import Late
+from .fold import fold
+from .iterate import loop_over
+from .ir import Atom, Block, Const, Function, Op, Pos, Var
+from .normal import inner_function, normal_form
+from .select import ask, bind, display_name
+from .values import Activation, Bound, Closure, Derived, Val, any_active, const
+
+MAX_INLINE = 120  # statements of a callee that is written in place of its call
+MAX_CODE = 4000  # statements of one compiled function, after inlining
+MAX_DEPTH = 40
+
+
+class Resolve:
+    """State of one reading, and the resolution of calls. Statements are read by `Inference`."""
+
+    def __init__(self, context: Any, select: bool, node: Call, dry: bool = False) -> None:
+        self.context = context
+        self.select = select  # choose rules (else: only optimise)
+        self.dry = dry  # look for types only; nothing that is written will run
+        self.node = node
+        self.out: Block = []
+        self.activations: list[Activation] = []
+        self.known: list[dict[Any, Val]] = [{}]
+        self.tests: dict[Var, Var] = {}
+        self.slots: list[dict[Var, Var]] = []
+        self.dead = False
+        self.here: Pos | None = None
+        self.result: Val | None = None
+
+    @property
+    def act(self) -> Activation:
+        return self.activations[-1]
+
+    # -- values and operations
+
+    def atom(self, value: Val) -> Atom:
+        """The atom of a value, written out if it has existed only in parts so far."""
+        if isinstance(value.what, Closure) and value.atom is None:
+            return self.materialise(value.what)
+        if value.atom is None and isinstance(value.what, Derived):
+            what = value.what
+            return self.emit(what.door, [what.function, const(what.argnums)], {}, T.UNKNOWN, False, self.here).atom  # type: ignore[return-value]
+        if value.atom is None and isinstance(value.what, Bound):
+            made = self.emit(runtime.bound_method, [const(value.what.function), value.what.owner], {}, T.UNKNOWN,
+                             value.what.owner.active, self.here)  # fmt: skip
+            if isinstance(made.atom, Var) and made.active:
+                self.last_op().derive = derive.Parts([None, value.what.owner.atom])
+            return made.atom  # type: ignore[return-value]
+        if value.atom is None:
+            if value.items is None:
+                raise self.unsupported("`zip`, `enumerate` or `reversed` other than in a `for` loop", None)
+            return self.build(value.items).atom  # type: ignore[return-value]
+        return value.atom
+
+    def last_op(self) -> Op:
+        op = self.out[-1]
+        assert isinstance(op, Op)
+        return op
+
+    def build(self, items: tuple[Val, ...], kind: Callable[..., Any] = I.build_tuple, pos: Pos | None = None) -> Val:
+        """A tuple, or a list that nobody changes, whose parts stay known one by one."""
+        atoms = [self.atom(item) for item in items]
+        active = any_active(items)
+        types = tuple(item.type for item in items)
+        joined: T.Type = T.NEVER
+        for type_ in types:
+            joined = T.join(joined, type_)
+        type_ = T.TupleType(types) if kind is I.build_tuple else T.ListType(joined)
+        out = Var("t", type_, active)
+        op = Op(out, Const(kind), atoms, {}, pos or self.here, pure=True)
+        if active:
+            op.derive = derive.Parts(list(atoms))
+        self.out.append(op)
+        return Val(out, type_, active, items)
+
+    def emit(
+        self, fn: Any, args: list[Val], kwargs: dict[str, Val], type_: T.Type, active: bool, pos: Pos | None,
+        pure: bool = False, name: str = "t",
+    ) -> Val:  # fmt: skip
+        """Write one operation."""
+        out = Var(name, type_, active)
+        head = fn if isinstance(fn, Var | Const) else Const(fn)
+        atoms = [self.atom(arg) for arg in args]
+        words = {word: self.atom(arg) for word, arg in kwargs.items()}
+        self.out.append(Op(out, head, atoms, words, pos, pure=pure))
+        self.context.count()
+        return Val(out, type_, active)
+
+    def with_items(self, value: Val, pos: Pos | None) -> Val:
+        """A tuple value with its items known one by one, if the type says how many there are."""
+        if value.items is None and isinstance(value.type, T.TupleType) and value.what is None:
+            items = []
+            for index, type_ in enumerate(value.type.items):
+                if value.active and isinstance(type_, T.LogType):
+                    type_ = type_.activated()
+                item = self.emit(operator.getitem, [value, const(index)], {}, type_, value.active, pos, pure=True)
+                if value.active:
+                    self.last_op().derive = derive.TupleItem(self.atom(value), index, len(value.type.items))
+                items.append(self.with_items(item, pos))
+            return Val(value.atom, value.type, value.active, tuple(items))
+        return value
+
+    def loop_over(self, stmt: Any, source: Val) -> None:
+        loop_over(self, stmt, source)
+
+    def dict_of(self, values: dict[str, Val], pos: Pos | None) -> Val:
+        """What a `**kwargs` parameter gets."""
+        if any_active(values.values()):
+            raise self.unsupported("a differentiated value in `**kwargs`", pos)
+        parts = [part for name, value in values.items() for part in (const(name), value)]
+        return self.emit(I.build_dict, parts, {}, T.Exact(dict), False, pos)
+
+    def truth(self, test: Val) -> bool | None:
+        if isinstance(test.atom, Const) and isinstance(test.atom.value, bool | int | str | type(None)):
+            return bool(test.atom.value)
+        return None
+
+    def unsupported(self, construct: str, pos: Pos | None = None) -> UnsupportedError:
+        pos = pos or self.here
+        place = Place(pos.file, pos.line) if pos else "?"
+        name = pos.function if pos else self.act.function.name
+        return UnsupportedError(
+            f"{name} cannot be differentiated: {construct} at {place} is not supported yet. "
+            f"Write a rule for the function, or write this line another way."
+        )
+
+    def fail(self, error: BaseException, pos: Pos | None) -> Val:
+        """The user's code gets an error that was found when compiling only if it really comes to this call."""
+        self.emit(I.fail, [Val(Const(error), T.UNKNOWN)], {}, T.NEVER, False, pos)
+        self.dead = True
+        return Val(Const(I.UNBOUND), T.NEVER)
+
+    # -- calls
+
+    def call(self, fn: Val, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+        if isinstance(fn.what, Closure):
+            return self.call_closure(fn.what, args, kwargs, pos)
+        if isinstance(fn.what, Derived):
+            value = handlers.derivative_call(self, fn.what, args, kwargs, pos)
+            if value is not None:
+                return value
+        if isinstance(fn.what, Bound):
+            return self.call(const(fn.what.function), [fn.what.owner, *args], kwargs, pos)
+        if not isinstance(fn.atom, Const):
+            return self.call_value(fn, args, kwargs, pos)
+        f = fn.atom.value
+        if isinstance(f, pytypes.MethodType):
+            return self.call(const(f.__func__), [const(f.__self__), *args], kwargs, pos)
+        if isinstance(f, Late) and f.target is not None:
+            f = f.target
+        if any(arg.type is T.NEVER and not arg.maybe_unbound for arg in args):
+            return self.emit(f, args, kwargs, T.NEVER, True, pos)
+        handler = handlers.find(f)
+        if handler is not None:
+            value = handler(self, args, kwargs, pos)
+            if value is not None:
+                return value
+        folded = fold(f, args, kwargs)
+        if folded is not None:
+            return folded
+        if handlers.is_derivative(f):
+            value = handlers.derivative_call(self, f, args, kwargs, pos)
+            return value if value is not None else self.emit(f, args, kwargs, T.UNKNOWN, False, pos)
+        function = self.context.generated(f)
+        if function is not None:
+            return self.call_generated(f, function, args, pos)
+        if not any_active(args) and not any_active(kwargs.values()):
+            return self.call_inactive(f, args, kwargs, pos)
+        return self.choose(f, args, kwargs, pos)
+
+    def call_generated(self, f: Any, function: Function, args: list[Val], pos: Pos | None) -> Val:
+        """Compiled code, met again at a higher order: its small-language text is read like any other function's."""
+        if not any_active(args):
+            return self.emit(f, args, {}, self.context.generated_type(function), False, pos)
+        if any(act.function is function for act in self.activations) or f in self.context.compiling or self.context.too_large(function):
+            return derive.link(self, f, args, {}, pos)
+        act = Activation(function, {}, pos)
+        act.env.update(zip(function.params, [self.with_items(arg, pos) for arg in args], strict=True))
+        return self.run(act)
+
+    def call_value(self, fn: Val, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+        """A call of something that is not known by name: an object, or a function that arrives as an argument."""
+        cls = T.class_of(fn.type)
+        if cls is not None and not issubclass(cls, pytypes.FunctionType | pytypes.MethodType | pytypes.BuiltinFunctionType | type):
+            method = getattr(cls, "__call__", None)
+            if isinstance(method, pytypes.FunctionType):
+                return self.call(const(method), [fn, *args], kwargs, pos)
+        if not (fn.active or any_active(args) or any_active(kwargs.values())):
+            return self.emit(self.atom(fn), args, kwargs, T.UNKNOWN, False, pos)
+        return self.at_run_time(fn, args, kwargs, pos)
+
+    def call_inactive(self, f: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+        """Nothing differentiable flows in: the call is simply made."""
+        if isinstance(f, pytypes.FunctionType) and (runtime.is_rule_code(f) or (self.dry and runtime.is_readable(f))):
+            try:
+                return self.inline(normal_form(f.__code__), f, args, kwargs, pos)
+            except UnsupportedError:
+                if not self.dry:
+                    raise
+        pure = T.is_pure(f)
+        question = self.question(f, args, kwargs) if pure else None
+        if question is not None:
+            for scope in reversed(self.known):
+                if question in scope:
+                    return scope[question]
+        type_ = self.result_type(f, args, kwargs)
+        value = self.emit(f, args, kwargs, type_, False, pos, pure=pure and never_raises(f, args, type_))
+        if question is not None and (type_ in T.SCALARS or type_ == T.BOOL):
+            self.known[-1][question] = value
+        if self.select and not runtime.is_ours(f):
+            self.record("inactive", f, args, pos, None)
+        return value
+
+    def question(self, f: Any, args: list[Val], kwargs: dict[str, Val]) -> Any:
+        """What makes two pure operations the same, or None if they cannot be compared."""
+        if kwargs:
+            return None
+        parts = []
+        for arg in args:
+            atom = arg.atom
+            if isinstance(atom, Const):
+                if not isinstance(atom.value, int | float | str | bool | type(None)):
+                    return None
+                parts.append((type(atom.value), repr(atom.value)))
+            elif atom is None or arg.type not in T.SCALARS:
+                return None
+            else:
+                parts.append(atom)
+        return (f, *parts)
+
+    def result_type(self, f: Any, args: list[Val], kwargs: dict[str, Val]) -> T.Type:
+        def part(value: Val) -> tuple[T.Type, Any]:
+            return (value.type, (value.atom.value,) if isinstance(value.atom, Const) else ())
+
+        if T.is_pure(f):
+            return T.result_type(f, [part(a) for a in args], {name: part(a) for name, a in kwargs.items()})
+        if isinstance(f, pytypes.FunctionType) and not self.dry and runtime.is_readable(f):
+            return self.dry_type(f, args, kwargs).type
+        return T.UNKNOWN
+
+    def dry_type(self, f: pytypes.FunctionType, args: list[Val], kwargs: dict[str, Val]) -> Val:
+        """What a Python function gives for arguments of these types, found by reading it and throwing away the code."""
+        plain = [self.stripped(arg) for arg in args]
+        words = {name: self.stripped(arg) for name, arg in kwargs.items()}
+        trial = type(self)(self.context, False, Call("inactive", f.__name__), dry=True)
+        trial.activations = [Activation(Function("dry", [], [], Const(None)), {})]
+        try:
+            return trial.inline(normal_form(f.__code__), f, plain, words, None)
+        except Exception:  # not knowing a type is no error
+            return Val(Const(None), T.UNKNOWN)
+
+    def stripped(self, value: Val) -> Val:
+        items = None if value.items is None else tuple(self.stripped(item) for item in value.items)
+        atom = value.atom if isinstance(value.atom, Const) or value.items is not None else Var("x", value.type)
+        return Val(atom, value.type, False, items, value.what)
+
+    def choose(self, f: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+        """Ask the registry, and do what it says."""
+        answer = ask(self.context, f, args, kwargs)
+        if answer is None:
+            return self.at_run_time(const(f), args, kwargs, pos)
+        if answer.outcome == "ambiguous":
+            self.record("error", f, args, pos, None, note="ambiguous")
+            return self.fail(answer.error(), pos)
+        if answer.outcome == "none" or answer.outcome == "opted-out":
+            return self.look_inside(answer.function, answer, args, kwargs, pos)
+        self.record("inactive" if answer.rule.kind == "non_differentiable" else "hit", f, args, pos, answer.rule)
+        return derive.apply_rule(self, f, answer, args, kwargs, pos)
+
+    def look_inside(self, f: Any, answer: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+        """No rule, or a rule that says "not for these types": f's own body is differentiated."""
+        outcome = "opted-out" if answer.outcome == "opted-out" else "recursed"
+        if isinstance(f, pytypes.MethodType):
+            f, args = f.__func__, [const(f.__self__), *args]
+        if not isinstance(f, pytypes.FunctionType):
+            error = answer.error()
+            self.record("error", f, args, pos, answer.rule, note="no rule")
+            return self.fail(error, pos)
+        node = self.record(outcome, f, args, pos, answer.rule)
+        try:
+            function = normal_form(f.__code__)
+        except UnsupportedError as error:
+            node.outcome, node.note = "error", str(error)
+            return self.fail(error, pos)
+        return self.into(node, lambda: self.enter(function, f, args, kwargs, pos))
+
+    def into(self, node: Call, read: Callable[[], Val]) -> Val:
+        outer, self.node = self.node, node
+        try:
+            return read()
+        finally:
+            self.node = outer
+
+    def enter(self, function: Function, f: pytypes.FunctionType, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+        """A Python function's body: in place of the call where that is possible, else compiled on its own."""
+        recursive = any(act.function.code is f.__code__ for act in self.activations) or f.__code__ in self.context.compiling
+        if recursive or len(self.activations) > MAX_DEPTH or self.context.too_large(function):
+            return derive.link(self, f, args, kwargs, pos)
+        return self.inline(function, f, args, kwargs, pos)
+
+    def inline(
+        self, function: Function, f: pytypes.FunctionType, args: list[Val], kwargs: dict[str, Val], pos: Pos | None
+    ) -> Val:
+        """Read a callee's body here and now."""
+        self.context.guard_function(f)
+        defaults = [const(value) for value in f.__defaults__ or ()]
+        words = {name: const(value) for name, value in (f.__kwdefaults__ or {}).items()}
+        act = Activation(function, f.__globals__, pos)
+        act.env.update(bind(self, function, args, kwargs, defaults, words, pos))
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
+            act.env[function.free[name]] = handlers.read_cell(self, f, name, cell, pos)
+        return self.run(act)
+
+    def run(self, act: Activation) -> Val:
+        return self.body(act)  # type: ignore[attr-defined, no-any-return]
+
+    # -- inner functions
+
+    def call_closure(self, closure: Closure, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+        function = inner_function(closure.inner)
+        if sum(act.function is function for act in self.activations) > 0 or len(self.activations) > MAX_DEPTH:
+            made = Val(self.materialise(closure), T.Exact(pytypes.FunctionType), self.captures_active(closure, function))
+            return self.at_run_time(made, args, kwargs, pos)
+        act = Activation(function, closure.activation.globals, pos)
+        act.env.update(bind(self, function, args, kwargs, closure.defaults, closure.keyword_defaults, pos))
+        outer = closure.inner.outer
+        for name, var in function.free.items():
+            target = outer.locals.get(name) or outer.free[name]
+            act.links[var] = (closure.activation, target)
+        hidden = Call("recursed", closure.inner.name, tuple(T.name_of(a.type) for a in args), None, *place_parts(pos))
+        if self.select and any_active(args):
+            self.node.children.append(hidden)
+        return self.into(hidden, lambda: self.run(act))
+
+    def captured(self, closure: Closure, function: Function) -> list[Val]:
+        outer, values = closure.inner.outer, []
+        for name in function.free:
+            target = outer.locals.get(name) or outer.free[name]
+            value = closure.activation.get(target)
+            values.append(value or Val(Const(I.UNBOUND), T.NEVER, maybe_unbound=True))
+        return values
+
+    def captures_active(self, closure: Closure, function: Function) -> bool:
+        return any_active(value for value in self.captured(closure, function) if value.what is not closure)
+
+    def materialise(self, closure: Closure) -> Atom:
+        """An inner function as a real object, for when it goes where the compiler cannot follow it."""
+        function = inner_function(closure.inner)
+        outer = closure.inner.outer
+        if function.code is None:
+            raise self.unsupported(f"the inner function `{closure.inner.name}`")
+        counts = outer.bindings()
+        again = [name for name in function.free if counts.get(name, 0) > 1]
+        if again:
+            raise self.unsupported(f"`{closure.inner.name}`, which closes over `{again[0]}`, a name that is bound more than once,")
+        function.free = {name: function.free[name] for name in function.code.co_freevars}  # in the order of the cells
+        captured = self.captured(closure, function)
+        own = next((i for i, value in enumerate(captured) if value.what is closure), -1)
+        values = [Val(Const(None), T.NONE) if i == own else value for i, value in enumerate(captured)]
+        head = [Val(Const(function.code), T.UNKNOWN), Val(Const(runtime.Globals(closure.activation.globals)), T.UNKNOWN),
+                self.build(tuple(closure.defaults)), const(own)]  # fmt: skip
+        active = any_active(values)
+        made = self.emit(runtime.make_closure, [*head, *values], {}, T.Exact(pytypes.FunctionType), active, self.here, pure=True)
+        if active:
+            op = self.last_op()
+            op.derive = derive.Parts([None] * len(head) + op.args[len(head) :], offset=len(head))
+        return made.atom  # type: ignore[return-value]
+
+    # -- left to run time
+
+    def at_run_time(self, fn: Val, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+        """The types are not known here: a call site that chooses when it runs."""
+        self.context.unknowns += 1
+        return derive.at_run_time(self, fn, args, kwargs, pos)
+
+    def record(self, outcome: str, f: Any, args: list[Val], pos: Pos | None, rule: Any, note: str = "") -> Call:
+        """Write a call into the selection tree."""
+        call = Call(outcome, display_name(f), tuple(T.name_of(a.type) for a in args), rule, *place_parts(pos), note=note)
+        if self.select and not runtime.is_ours(f):
+            self.node.children.append(call)
+            if self.context.tracing:
+                self.emit(runtime.tick, [Val(Const(call), T.UNKNOWN)], {}, T.NONE, False, pos)
+        return call
+
+
+def place_parts(pos: Pos | None) -> tuple[str | None, int]:
+    return (None, 0) if pos is None else (pos.file, pos.line)
+
+
+TOTAL = {operator.add, operator.sub, operator.mul, operator.neg, operator.pos, abs, operator.lt, operator.le, operator.gt,
+         operator.ge, operator.eq, operator.ne, operator.not_, operator.is_, operator.is_not, float, isinstance,
+         bool}  # fmt: skip
+TOTAL_ARRAY = {np.sum, np.shape, np.ndim, np.transpose, np.size}
+INEXACT = (T.FLOAT, T.FLOAT64, T.REAL)
+
+
+def never_raises(f: Any, args: list[Val], type_: T.Type) -> bool:
+    """Whether an operation may be dropped when nobody needs its result: it has no effect and cannot fail."""
+    types = [arg.type for arg in args]
+    if all(t in T.SCALARS or t in (T.BOOL, T.NONE) for t in types):
+        return f in TOTAL and (f not in (float,) or T.INT not in types)
+    if f in (operator.is_, operator.is_not):
+        return True
+    arrays = [t for t in types if isinstance(t, T.ArrayType)]
+    if len(arrays) == 1 and all(t in T.SCALARS or t in arrays for t in types) and arrays[0].dtype in "fdFD":
+        return isinstance(f, np.ufunc) or f in TOTAL or f in (operator.truediv, operator.pow) or (f in TOTAL_ARRAY and len(args) == 1)
+    return False
+
+

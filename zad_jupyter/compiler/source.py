@@ -1,0 +1,140 @@
+"""Text and syntax tree of a function as it was defined.
+
+A file may have been edited since it was imported, and two lambdas may share a line. So a syntax tree is accepted only
+if compiling the text it came from gives the very code object that the function has; otherwise the function is refused
+with the reason, for a derivative of other code than runs is a wrong number.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import types
+from collections.abc import Iterator
+from functools import lru_cache
+
+from ..rules.errors import UnsupportedError
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FUTURE = 0x1FF0000 | 0x20000  # the compiler flags that `from __future__` sets
+Definition = ast.FunctionDef | ast.Lambda
+
+
+class SourceError(UnsupportedError):
+    """The source of a function cannot be had, or is not what the function was made from."""
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str, filename: str, flags: int) -> frozenset[types.CodeType]:
+    """Every code object that compiling a text makes, however deeply nested."""
+    found: set[types.CodeType] = set()
+    todo = [compile(_parsed(text), filename, "exec", flags=flags, dont_inherit=True)]
+    while todo:
+        code = todo.pop()
+        found.add(code)
+        todo += [const for const in code.co_consts if isinstance(const, types.CodeType)]
+    return frozenset(found)
+
+
+def definition(code: types.CodeType) -> Definition:
+    """Find the syntax tree of the `def` or `lambda` that a code object was compiled from.
+
+    Args:
+        code: the code object of a Python function.
+
+    Returns:
+        The `ast.FunctionDef` or `ast.Lambda` node, with positions as in the user's file.
+
+    Raises:
+        SourceError: there is no source, or it has changed since the function was defined.
+    """
+    filename = code.co_filename
+    if filename.startswith(PACKAGE):
+        quick = _on_one_line(code)
+        if quick is not None:
+            return quick
+    linecache.checkcache(filename)
+    lines = linecache.getlines(filename)
+    if not lines:
+        raise SourceError(
+            f"{code.co_name} has no source text that can be read ({filename}:{code.co_firstlineno}), so the compiler "
+            f"cannot look inside it. Write a rule for it, or define it in a file or a cell."
+        )
+    text = "".join(lines)
+    try:
+        tree = _parsed(text)
+    except SyntaxError:
+        raise _changed(code) from None
+    node = _find(tree, code)
+    if node is None or code not in _compiled(text, filename, code.co_flags & FUTURE):
+        raise _changed(code)
+    return node
+
+
+def _changed(code: types.CodeType) -> SourceError:
+    return SourceError(
+        f"{code.co_name} was defined at {code.co_filename}:{code.co_firstlineno}, but that place says something else "
+        f"now. Import the file again, or run the cell again, and take the gradient of the new function."
+    )
+
+
+def _on_one_line(code: types.CodeType) -> Definition | None:
+    """A shipped rule is a lambda on one line: reading that line spares parsing the whole file."""
+    line = linecache.getline(code.co_filename, code.co_firstlineno)
+    try:
+        tree = ast.parse(line.strip())
+    except SyntaxError:
+        return None
+    ast.increment_lineno(tree, code.co_firstlineno - 1)
+    indent = len(line) - len(line.lstrip())
+    for node in ast.walk(tree):
+        if hasattr(node, "col_offset"):
+            node.col_offset += indent
+            node.end_col_offset += indent
+    return _find(tree, code)
+
+
+def _find(tree: ast.AST, code: types.CodeType) -> Definition | None:
+    found = [node for node in ast.walk(tree) if _could_be(node, code)]
+    if len(found) > 1:
+        spans = set(code.co_positions())
+        found = [node for node in found if _span(node) in spans] or found
+    return found[0] if len(found) == 1 else None
+
+
+def _could_be(node: ast.AST, code: types.CodeType) -> bool:
+    if isinstance(node, ast.Lambda):
+        return code.co_name == "<lambda>" and node.lineno <= code.co_firstlineno <= (node.end_lineno or 0)
+    if isinstance(node, ast.FunctionDef):
+        first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+        return node.name == code.co_name and first == code.co_firstlineno
+    return False
+
+
+def _span(node: ast.AST) -> tuple[int, int, int, int]:
+    """The extent of what a lambda returns: its last instruction carries just this."""
+    if not isinstance(node, ast.Lambda):
+        return (0, 0, 0, 0)
+    body = node.body
+    return (body.lineno, body.end_lineno or 0, body.col_offset, body.end_col_offset or 0)
+
+
+def inner_codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code objects of the functions defined directly inside a function."""
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield const
+
+
+def inner_code(code: types.CodeType, node: Definition) -> types.CodeType | None:
+    """The code object, among those inside `code`, that a nested definition compiles to."""
+    found = [inner for inner in inner_codes(code) if _could_be(node, inner)]
+    if len(found) > 1:
+        found = [inner for inner in found if _span(node) in set(inner.co_positions())]
+    return found[0] if found else None

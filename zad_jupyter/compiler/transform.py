@@ -1,0 +1,358 @@
+"""Whole gradients: forward and reverse in one function, for a caller or in the middle of another function.
+
+A gradient inside differentiated code is read by an inference of its own, in which everything that comes from outside
+is an ordinary inactive input: what the inner gradient differentiates and what the outer one does can never be mixed up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..rules import registry
+from . import cache, derive, handlers
+from . import types as T
+from .cache import MISS, Context, Entry
+from .calls import Call
+from .emit import Emitter
+from .infer import Inference
+from .ir import Const, Function, Op, Pos, Var
+from .reverse import joint
+from .select import display_name
+from .values import Activation, Bound, Closure, Derived, Iterable, Val, any_active, const
+
+Wanted = tuple[bool, ...]
+
+
+# -- for a caller
+
+
+def compile_joint(f: Any, args: Sequence[Any], kwargs: dict[str, Any], wanted: Wanted, value: bool, tracing: bool = False) -> Entry:
+    """Compile the gradient of f for arguments of these types.
+
+    Args:
+        f: what is differentiated.
+        args, kwargs: the arguments of the call; only their types matter.
+        wanted: for each positional argument whether its cotangent is wanted.
+        value: give (value, gradient) instead of the gradient.
+        tracing: count every call while the gradient runs.
+
+    Returns:
+        An entry whose `run(f, *args, *kwargs.values())` gives the result, or MISS if a guard does not hold.
+    """
+    began = time.perf_counter()
+    registry.count("compilations")
+    entry = Entry(None, display_name(f))
+    context = Context(entry, tracing=tracing)
+    f_var = Var("f", T.UNKNOWN)
+    context.top = (f, f_var)
+    params = [Var(f"x{i}" if len(args) > 1 else "x", T.type_of(a)) for i, a in enumerate(args)]
+    for name, param in zip(_names(f), params, strict=False):
+        param.name = name
+    words = [Var(name, T.type_of(a)) for name, a in kwargs.items()]
+    for param, want in zip(params, wanted, strict=True):
+        param.active = want and cache.differentiable(param.type)
+    root = Call("recursed", display_name(f))
+    inference = Inference(context, True, root)
+    out = Var("out")
+    pos = None
+    whole = Function(
+        display_name(f), [f_var, *params, *words],
+        [Op(out, Const(f), list(params), dict(zip(kwargs, words, strict=True)), pos)], out,
+    )  # fmt: skip
+    values = [Val(p, p.type or T.UNKNOWN, p.active) for p in whole.params]
+    resolved = inference.function(whole, values, {})
+    resolved.params = whole.params
+    entry.tree = root.children[0] if len(root.children) == 1 else root
+    check_scalar(resolved, inference)
+    done = joint(resolved, [p if w else None for p, w in zip(params, wanted, strict=True)])
+    final, result = cache.optimised(context, done, cache.inactive(done.params))
+    if not value:
+        from .simplify import drop_dead
+
+        grads = result.items[1]  # type: ignore[index]
+        holder = Inference(context, False, Call("inactive", "gradient"))
+        holder.out = final.body
+        final.result = holder.atom(grads)
+        final.body = drop_dead(final.body, {final.result} if isinstance(final.result, Var) else set())
+    emitter = Emitter(final)
+    emitter.namespace["MISS"] = MISS
+    emitter.taken |= {"f", "MISS"}
+    emitter.names[final.params[0]] = "f"
+    names = [emitter.name(p) for p in final.params]
+    guards = [f"not ({text})" for text in _argument_guards(final.params, names, emitter)]
+    for part in entry.everything():
+        guards += [f"not ({text})" for text in part.guards.texts(emitter.constant)]
+    made = emitter.compile(f"gradient {entry.name}", guards)
+    entry.run, entry.code = made.function, [*entry.code, made]
+    entry.unknowns = context.unknowns
+    entry.seconds = time.perf_counter() - began
+    return entry
+
+
+def _names(f: Any) -> list[str]:
+    code = getattr(f, "__code__", None)
+    return list(code.co_varnames[: code.co_argcount]) if code is not None else []
+
+
+def _argument_guards(params: list[Var], names: list[str], emitter: Emitter) -> list[str]:
+    """What the types of the arguments alone do not say: dtype and dimensions, and what containers hold."""
+    from .guards import matches
+
+    texts = []
+    for param, name in zip(params, names, strict=True):
+        type_ = param.type
+        if isinstance(type_, T.ArrayType):
+            texts.append(f"{name}.ndim == {type_.ndim} and {name}.dtype.char == {type_.dtype!r}")
+        elif isinstance(type_, T.TupleType | T.ListType):
+            texts.append(f"{emitter.constant(matches)}({name}, {emitter.constant(type_)})")
+    return texts
+
+
+def check_scalar(function: Function, inference: Inference) -> None:
+    """A gradient is of a scalar: where the type does not say that it is one, generated code checks."""
+    result = inference.result
+    assert result is not None
+    if result.type in T.SCALARS or result.type is T.NEVER or result.type == T.COMPLEX:
+        return
+    inference.out = function.body
+    if isinstance(result.type, T.TupleType | T.ListType):
+        inference.emit(not_scalar, [result], {}, T.NONE, False, None)
+        return
+    made = handle_scalar_only(inference, [Val(function.result, result.type, result.active)], {}, None)
+    assert made is not None
+    function.result = made.atom  # type: ignore[assignment]
+
+
+def scalar_only(value: Any) -> Any:
+    """The value, if a gradient can start from it.
+
+    Raises:
+        TypeError: it has more than one number in it, or none.
+    """
+    import numpy as np
+
+    if isinstance(value, np.ndarray) and value.size != 1:
+        raise TypeError(
+            f"gradient needs a function with a scalar value; this one gave an array of shape {value.shape}. "
+            f"Sum it up, or use jacobian(f)(x) for all its derivatives."
+        )
+    if not isinstance(value, float | int | complex | np.generic | np.ndarray):
+        not_scalar(value)
+    return value
+
+
+@handlers.handles(scalar_only)
+def handle_scalar_only(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+    value = args[0]
+    if value.type in T.SCALARS:
+        return value
+    made = inf.emit(scalar_only, args, {}, value.type, value.active, pos)
+    if value.active:
+        inf.last_op().derive = derive.Same(value.atom)  # type: ignore[arg-type]
+    return made  # type: ignore[no-any-return]
+
+
+def not_scalar(value: Any) -> None:
+    raise TypeError(
+        f"gradient needs a function with a scalar value; this one gave {_article(type(value).__name__)}. "
+        f"Return one number, or use jacobian(f)(x) for all its derivatives."
+    )
+
+
+def _article(name: str) -> str:
+    return "None: does it end with `return`?" if name == "NoneType" else f"a{'n' if name[0] in 'aeiou' else ''} {name}"
+
+
+# -- in the middle of another function
+
+
+class Proxy(Activation):
+    """The names of an outer function as an inner gradient sees them: inputs through which nothing of its own flows."""
+
+    def __init__(self, real: Activation, inputs: Inputs) -> None:
+        super().__init__(real.function, real.globals)
+        self.real = real
+        self.inputs = inputs
+
+    def get(self, var: Var) -> Val | None:
+        value = self.real.get(var)
+        return None if value is None else self.inputs.proxy(value)
+
+
+class Inputs:
+    """Collects what an inner gradient takes from outside, as parameters of its code."""
+
+    def __init__(self) -> None:
+        self.params: list[Var] = []
+        self.values: list[Val] = []
+        self.made: dict[Any, Val] = {}
+
+    def proxy(self, value: Val) -> Val:
+        what: Any = value.what
+        if isinstance(what, Closure):
+            if what not in self.made:
+                defaults = [self.proxy(v) for v in what.defaults]
+                words = {name: self.proxy(v) for name, v in what.keyword_defaults.items()}
+                self.made[what] = Val(None, value.type, False, None, Closure(what.inner, Proxy(what.activation, self), defaults, words))
+            return self.made[what]
+        if isinstance(what, Bound):
+            return Val(None, value.type, False, None, Bound(what.function, self.proxy(what.owner)))
+        if isinstance(what, Derived):
+            return Val(None, value.type, False, None, Derived(what.door, self.proxy(what.function), what.argnums, what.with_value))
+        if isinstance(what, Iterable):
+            return Val(None, value.type, False, None, Iterable(what.kind, [self.proxy(v) for v in what.parts]))
+        if value.items is not None:
+            items = tuple(self.proxy(item) for item in value.items)
+            return Val(None if value.atom is None else self._input(value), value.type, False, items)
+        if value.atom is None or isinstance(value.atom, Const):
+            return Val(value.atom, value.type, False, None, what, value.maybe_unbound)
+        return Val(self._input(value), value.type, False, None, what, value.maybe_unbound)
+
+    def _input(self, value: Val) -> Var:
+        if value.atom not in self.made:
+            param = Var(value.atom.name if isinstance(value.atom, Var) else "t", value.type)
+            self.params.append(param)
+            self.values.append(value)
+            self.made[value.atom] = Val(param, value.type)
+        made = self.made[value.atom].atom
+        assert isinstance(made, Var)
+        return made
+
+
+def nested(inf: Any, fn: Val, args: list[Val], kwargs: dict[str, Val], wanted: Wanted, pos: Pos | None) -> Val:
+    """(value, gradient) of a function, inside a function that is being read."""
+    inputs = Inputs()
+    target = inputs.proxy(fn)
+    node = Call("recursed", f"gradient({_name(fn)})", tuple(T.name_of(a.type) for a in args), None,
+                *((pos.file, pos.line) if pos else (None, 0)))  # fmt: skip
+    if inf.select:
+        inf.node.children.append(node)
+    inner = Inference(inf.context, True, node)
+    inner.dry = inf.dry
+    params = []
+    values = []
+    for arg, want in zip(args, wanted, strict=True):
+        if arg.what is not None or not want or not cache.differentiable(arg.type):
+            values.append(inputs.proxy(arg))
+            params.append(None)
+            continue
+        param = Var("x", arg.type, want)
+        params.append(param)
+        values.append(Val(param, arg.type, want))
+    shell = Activation(Function("gradient", [], [], Const(None)), {})
+    shell.liveness = None
+    inner.activations = [*[Activation(act.function, act.globals) for act in inf.activations], shell]
+    inner.here = pos
+    values = [inner.with_items(v, pos) for v in values]
+    result = inner.call(target, values, {name: inputs.proxy(v) for name, v in kwargs.items()}, pos)
+    resolved = Function(_name(fn), [], inner.out, inner.atom(result))
+    inner.result = result
+    if inner.dead:
+        for stmt in inner.out:
+            inf.out.append(stmt)
+        inf.dead = True
+        return Val(Const(None), T.NEVER)
+    check_scalar(resolved, inner)
+    done = joint(resolved, list(params))
+    act = Activation(done, {}, None)
+    act.env.update(zip(inputs.params, inputs.values, strict=True))
+    for param, arg in zip(params, args, strict=True):
+        if param is not None:
+            act.env[param] = arg
+    outer_node = inf.node
+    inf.node = Call("recursed", f"derivative of {_name(fn)}")
+    try:
+        return inf.run(act)  # type: ignore[no-any-return]
+    finally:
+        inf.node = outer_node
+
+
+def _name(fn: Val) -> str:
+    if isinstance(fn.what, Closure):
+        return fn.what.inner.name
+    return display_name(fn.atom.value) if isinstance(fn.atom, Const) else "f"
+
+
+def flows(inf: Any, value: Val, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether something differentiated reaches a value, also through what a closure sees."""
+    if isinstance(value.what, Derived):
+        return flows(inf, value.what.function, seen)
+    if isinstance(value.what, Closure) and id(value.what) not in seen:
+        from .normal import inner_function
+
+        seen = seen | {id(value.what)}
+        captured = inf.captured(value.what, inner_function(value.what.inner))
+        return value.active or any(flows(inf, v, seen) for v in [*captured, *value.what.defaults])
+    return any_active([value])
+
+
+def positions(argnums: Any, count: int) -> Wanted:
+    """Which arguments `argnums` names."""
+    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    for number in chosen:
+        if not -count <= number < count:
+            raise TypeError(f"argnums={argnums!r}, but the call has {count} argument{'s' * (count != 1)}")
+    chosen = tuple(number % count for number in chosen)
+    return tuple(i in chosen for i in range(count))
+
+
+def register(gradient: Any, doors: Sequence[tuple[Any, bool]], kind_of: Callable[[Any], Any]) -> None:
+    """Teach the compiler the door `gradient` and the objects that `grad` and `value_and_grad` make.
+
+    Args:
+        gradient: the function `gradient(f, *args, **kwargs)`.
+        doors: `grad` and its kin, each with whether it gives the value too.
+        kind_of: gives (f, argnums, with value) of a derivative object, or None for anything else.
+    """
+
+    def handle_gradient(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+        if not args or not must_expand(inf, args, kwargs):
+            return None
+        result = nested(inf, args[0], args[1:], kwargs, (True,) * (len(args) - 1), pos)
+        return result if result.type is T.NEVER else result.items[1]  # type: ignore[index]
+
+    def make(door: Any, with_value: bool) -> handlers.Handler:
+        def handle(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+            argnums = kwargs.get("argnums", args[1] if len(args) > 1 else const(0))
+            if "has_aux" in kwargs or len(args) > 2 or not isinstance(argnums.atom, Const):
+                return None
+            return Val(None, T.UNKNOWN, False, None, Derived(door, args[0], argnums.atom.value, with_value))
+
+        return handle
+
+    handlers.handles(gradient)(handle_gradient)
+    for door, with_value in doors:
+        handlers.handles(door)(make(door, with_value))
+    handlers.set_derivatives(lambda inf, f, args, kwargs, pos: _call_derivative(inf, f, kind_of, args, kwargs, pos), kind_of)
+
+
+def must_expand(inf: Any, args: list[Val], kwargs: dict[str, Val]) -> bool:
+    """Whether an inner gradient has to be read here: if the outer one differentiates it."""
+    values = [*args, *kwargs.values()]
+    return inf.dry or any(flows(inf, v) or isinstance(v.what, Closure | Derived) for v in values)
+
+
+def _call_derivative(
+    inf: Any, derivative: Any, kind_of: Callable[[Any], Any], args: list[Val], kwargs: dict[str, Val], pos: Pos | None
+) -> Val | None:
+    if isinstance(derivative, Derived):
+        f, argnums, with_value = derivative.function, derivative.argnums, derivative.with_value
+    else:
+        f, argnums, with_value = kind_of(derivative)
+    fn = f if isinstance(f, Val) else const(f)
+    if not must_expand(inf, [fn, *args], kwargs):
+        return None
+    result = nested(inf, fn, args, kwargs, positions(argnums, len(args)), pos)
+    if result.type is T.NEVER:
+        return result
+    value, grads = result.items  # type: ignore[misc]
+    grads = inf.with_items(grads, pos)
+    chosen = argnums if isinstance(argnums, int) else tuple(argnums)
+    assert grads.items is not None
+    given = grads.items[chosen] if isinstance(chosen, int) else inf.build(tuple(grads.items[i] for i in chosen), pos=pos)
+    return inf.build((value, given), pos=pos) if with_value else given  # type: ignore[no-any-return]
+
+
+__all__ = ["compile_joint", "nested", "register"]

@@ -1,0 +1,110 @@
+"""What `infer` knows about a value while it reads a function: its atom, its type, whether derivatives flow through it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import types as T
+from .expressions import InnerDefinition
+from .ir import Atom, Const, Function, Pos, Var
+
+
+@dataclass(slots=True)
+class Val:
+    """One value.
+
+    Attributes:
+        atom: how generated code names it; None for a tuple that so far exists only as its `items`.
+        type: what is promised of it.
+        active: whether something that is differentiated flows into it.
+        items: the values inside a tuple or a list that cannot change any more, if they are known one by one.
+        what: a `Closure`, `Bound` or `Iterable` that this value stands for.
+        maybe_unbound: whether the name that holds it may not be bound yet.
+    """
+
+    atom: Atom | None
+    type: T.Type
+    active: bool = False
+    items: tuple[Val, ...] | None = None
+    what: Any = None
+    maybe_unbound: bool = False
+
+
+@dataclass(eq=False)
+class Activation:
+    """One reading of a function's body: a call, or a call that is inlined."""
+
+    function: Function
+    globals: dict[str, Any]
+    call_pos: Pos | None = None
+    env: dict[Var, Val] = field(default_factory=dict)
+    links: dict[Var, tuple[Activation, Var]] = field(default_factory=dict)
+    journal: list[dict[Var, Val | None]] = field(default_factory=list)
+    liveness: Any = None
+    key: Any = None
+
+    def get(self, var: Var) -> Val | None:
+        link = self.links.get(var)
+        return self.env.get(var) if link is None else link[0].get(link[1])
+
+    def set(self, var: Var, value: Val) -> None:
+        if self.journal and var not in self.journal[-1]:
+            self.journal[-1][var] = self.env.get(var)
+        self.env[var] = value
+
+    def rollback(self) -> dict[Var, Val]:
+        """Leave a branch: give what it bound, and put back what was bound before it."""
+        changed = self.journal.pop()
+        bound = {}
+        for var, old in changed.items():
+            bound[var] = self.env[var]
+            if old is None:
+                del self.env[var]
+            else:
+                self.env[var] = old
+        return bound
+
+
+@dataclass(eq=False)
+class Closure:
+    """An inner function together with the activation whose names it sees."""
+
+    inner: InnerDefinition
+    activation: Activation
+    defaults: list[Val]
+    keyword_defaults: dict[str, Val]
+
+
+@dataclass(eq=False)
+class Bound:
+    """A method of an object: a function that gets `owner` as its first argument."""
+
+    function: Any
+    owner: Val
+
+
+@dataclass(eq=False)
+class Derived:
+    """What `grad` or `value_and_grad` makes of a function, known to the compiler."""
+
+    door: Any
+    function: Val
+    argnums: Any
+    with_value: bool
+
+
+@dataclass(eq=False)
+class Iterable:
+    """`zip`, `enumerate` or `reversed` over values that a loop can index."""
+
+    kind: str
+    parts: list[Val]
+
+
+def const(value: Any) -> Val:
+    return Val(Const(value), T.type_of(value))
+
+
+def any_active(values: Any) -> bool:
+    return any(value.active or (value.items is not None and any_active(value.items)) for value in values)

@@ -1,0 +1,1 @@
+"""Expression rules for the hot part of NumPy."""

@@ -1,0 +1,149 @@
+"""The magics ``%zad`` and ``%%zad``: one word says what to show or do.
+
+Each subcommand is a method of `Zad` named after it; its docstring is its help. What a command shows it returns, so that
+``report = %zad which f(x)`` works, too. Everything here has a twin in plain Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from IPython.core.error import UsageError
+
+from zad_jupyter import api
+from zad_jupyter.notebook.arguments import Names, no_options, wants_help
+from zad_jupyter.notebook.cells import Cells
+from zad_jupyter.notebook.display import RulesTable
+from zad_jupyter.rules import registry, which_rule
+
+COMMANDS = ("rules", "which", "trace", "adjoint", "on", "off", "help")
+
+USAGE = """\
+%zad WORD [ARGUMENT]
+
+Shows which rule each call gets, and why; %zad help lists the words, %zad WORD -h explains one."""
+
+
+class Zad:
+    """Answers ``%zad`` in one shell."""
+
+    def __init__(self, shell: Any, cells: Cells, names: Names) -> None:
+        self.shell = shell
+        self.cells = cells
+        self.names = names
+
+    def line(self, line: str) -> Any:
+        """Run ``%zad LINE``, a line without comment."""
+        command, _, argument = line.partition(" ")
+        argument = argument.strip()
+        if command in ("", "-h", "--help"):
+            return self.help("")
+        if command not in COMMANDS:
+            raise UsageError(f"%zad: there is no subcommand {command!r}; there are {', '.join(COMMANDS)}")
+        if argument in ("-h", "--help"):
+            return self.help(command)
+        no_options(f"%zad {command}", argument)
+        run: Callable[[str], Any] = getattr(self, command)
+        return run(argument)
+
+    def cell(self, line: str, body: str) -> Any:
+        """Run ``%%zad trace``."""
+        if wants_help(line):
+            return self.help("trace")
+        if line != "trace":
+            raise UsageError("%%zad: only %%zad trace takes a cell")
+        return self._trace_cell(body)
+
+    # -- the subcommands; the first line of each docstring is its line in the help -----------------------------------
+
+    def rules(self, argument: str) -> RulesTable:
+        """%zad rules [F]       every rule you wrote, or every rule of F, shipped ones included"""
+        if argument:
+            found = list(registry.rules(self.names.target("%zad rules", argument)))
+            if not found:
+                print(f"there is no rule for {argument}")
+            return RulesTable(found)
+        every = list(registry.rules())
+        mine = [rule for rule in every if rule.layer == "user"]
+        return RulesTable(mine, len(every) - len(mine))
+
+    def which(self, argument: str) -> Any:
+        """%zad which f(x)      which rule this call gets, and why not the others; the call is not made"""
+        f, positional, keywords = self.names.call("%zad which", argument)
+        return which_rule(f, *positional, **keywords)
+
+    def trace(self, argument: str) -> Any:
+        """%zad trace f(x)      take the gradient of f at x, and show every call and its rule; %%zad trace for a cell"""
+        return self._traced(*self.names.call("%zad trace", argument))
+
+    def adjoint(self, argument: str) -> Any:
+        """%zad adjoint f(x)    the Python code that computes the gradient of f at x"""
+        f, positional, keywords = self.names.call("%zad adjoint", argument)
+        return api.adjoint_source(f, *positional, **keywords)
+
+    def on(self, argument: str) -> None:
+        """%zad on RULE         switch a rule on again; RULE as %zad rules shows it: its name, its place, or F"""
+        self._switch("on", argument)
+
+    def off(self, argument: str) -> None:
+        """%zad off RULE        switch a rule off for this session, as if it were not there"""
+        self._switch("off", argument)
+
+    def help(self, argument: str) -> None:
+        """%zad help [WORD]     this"""
+        if argument and argument not in COMMANDS:
+            raise UsageError(f"%zad help: there is no subcommand {argument!r}; there are {', '.join(COMMANDS)}")
+        words = [argument] if argument else COMMANDS
+        print("\n".join(inspect.getdoc(getattr(Zad, word)) or "" for word in words))
+        if not argument:
+            print("%%rrule [TARGET]     a cell of rules; %%rrule -h says more")
+
+    # -- how they do it ----------------------------------------------------------------------------------------------
+
+    def _switch(self, word: str, argument: str) -> None:
+        magic = f"%zad {word}"
+        if not argument:
+            raise UsageError(f"{magic}: name a rule, as %zad rules shows it")
+        rule = self._rule(magic, argument)
+        registry.switch(rule, word == "on")
+        print(f"{rule.name} ({rule.place}) is {word}" + (" for this session" if word == "off" else ""))
+
+    def _rule(self, magic: str, argument: str) -> Any:
+        """The one rule that is meant by a name, a place, both, or its function."""
+        wanted = _spaceless(argument)
+        every = list(registry.rules())
+        found = [r for r in every if wanted in map(_spaceless, (r.name, r.place, f"{r.name} {r.place}"))]
+        if not found and "(" not in argument and ":" not in argument:
+            found = list(registry.rules(self.names.target(magic, argument)))
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise UsageError(f"{magic}: there is no rule {argument}; %zad rules lists them")
+        several = "".join(f"\n  {rule.name} {rule.place}" for rule in found)
+        raise UsageError(f"{magic}: {argument} could be any of these; write one of them:{several}")
+
+    @staticmethod
+    def _traced(f: Any, positional: list[Any], keywords: dict[str, Any]) -> Any:
+        # Who thinks of the gradient writes it down: `gradient(f, x)` and `grad(f)(x)` mean the same as `f(x)` here.
+        if f is api.gradient and positional:
+            f, *positional = positional
+        elif isinstance(f, api.Derivative):
+            f = f.f
+        return api.trace(f, *positional, **keywords)
+
+    def _trace_cell(self, body: str) -> Any:
+        """Run all of a cell but its last line as usual, and trace the call that stands there."""
+        tree, filename = self.cells.parse("%%zad", body)
+        last = tree.body[-1] if tree.body else None
+        if not isinstance(last, ast.Expr):
+            raise UsageError("%%zad trace: the cell must end with the call to trace, such as f(x)")
+        for statement in tree.body[:-1]:
+            self.cells.execute(statement, filename)
+        return self._traced(*self.names.parts("%%zad trace", last.value, filename))
+
+
+def _spaceless(thing: object) -> str:
+    return "".join(str(thing).split())
