@@ -28,11 +28,11 @@ from .guards import Guards
 from .infer import Inference
 from .ir import Const, Function, Op, Var, walk
 from .live import Liveness
-from .normal import normal_form
+from .normal import inner_function, normal_form
 from .resolve import MAX_CODE, MAX_INLINE
 from .reverse import split
 from .simplify import drop_dead
-from .values import Val
+from .values import Activation, Closure, Val
 
 MISS = object()
 _ir: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
@@ -170,6 +170,13 @@ class Context:
         self.entry.links.add(found)
         return found
 
+    def pair_closure(self, closure: Closure, function: Function, captured: list[Val], args: list[Val]) -> Pair:
+        """The compiled pair of an inner function, which takes what it closes over before its arguments."""
+        values = [*captured, *args]
+        found = pairs.get(closure.inner, [v.type for v in values], [is_active(v) for v in values], len(captured), self.compiling, closure)
+        self.entry.links.add(found)
+        return found
+
     def generated(self, f: Any) -> Function | None:
         return generated_ir(f)
 
@@ -226,6 +233,12 @@ def ir_of(f: Any, count: int) -> tuple[Function, dict[str, Any]]:
         return normal_form(f.__code__), f.__globals__
     params = [Var(f"x{i}") for i in range(count)]
     out = Var("y")
+    if isinstance(f, runtime.Attribute):
+        return Function(f.__name__, params, [Op(out, Const(getattr), [params[0], Const(f.name)], {}, None)], out), {}
+    if isinstance(f, runtime.KeywordCall):
+        cut = count - len(f.names)
+        words = dict(zip(f.names, params[cut:], strict=True))
+        return Function(f.__name__, params, [Op(out, Const(f.function), list(params[:cut]), words, None)], out), {}
     return Function(getattr(f, "__name__", type(f).__name__), params, [Op(out, Const(f), list(params), {}, None)], out), {}
 
 
@@ -274,9 +287,21 @@ class Pairs:
     def __init__(self) -> None:
         self.entries: dict[Any, Pair] = {}
 
-    def get(self, f: Any, types: list[T.Type], active: list[bool], cells: int, compiling: frozenset[Any] = frozenset()) -> Pair:
-        function, names = ir_of(f, len(types) - cells)
-        own = function.code or f
+    def get(
+        self, f: Any, types: list[T.Type], active: list[bool], cells: int, compiling: frozenset[Any] = frozenset(),
+        closure: Closure | None = None,
+    ) -> Pair:  # fmt: skip
+        """The pair of a function for these types, compiled if it is not yet.
+
+        Args:
+            f: the function, or the definition of the inner function that `closure` is.
+            types, active: of what a function closes over (the first `cells` of them) and of its arguments.
+            cells: how many values f closes over.
+            compiling: what is being compiled now, for recursion.
+            closure: an inner function of code that is being read.
+        """
+        function, names = ir_of(f, len(types) - cells) if closure is None else (inner_function(closure.inner), closure.activation.globals)
+        own = f if closure is not None else function.code or f
         key = (id(own), tuple(T.key(t) for t in types), tuple(active), cells)
         found = self.entries.get(key)
         if found is not None and found.alive and (found.forward is None or found.key[0] in compiling or usable(found)):
@@ -287,7 +312,7 @@ class Pairs:
             entry.forward, entry.reverse = Late(entry.name), Late(entry.name)
             self.entries[key] = entry
             try:
-                self.compile(entry, f, function, names, types, active, cells, compiling | {own})
+                self.compile(entry, f, function, names, types, active, cells, compiling | {own}, closure)
             except BaseException:
                 self.entries.pop(key, None)
                 raise
@@ -296,7 +321,7 @@ class Pairs:
 
     def compile(
         self, entry: Pair, f: Any, function: Function, names: dict[str, Any], types: list[T.Type], active: list[bool], cells: int,
-        compiling: frozenset[Any],
+        compiling: frozenset[Any], closure: Closure | None,
     ) -> None:  # fmt: skip
         began = time.perf_counter()
         registry.count("compilations")
@@ -306,9 +331,8 @@ class Pairs:
             context = Context(entry, compiling)
             inference = Inference(context, True, Call("recursed", entry.name))
             entry.tree = inference.node
-            free = {}
-            if cells:
-                free = {var: Val(p, p.type or T.UNKNOWN, p.active) for var, p in zip(function.free.values(), params[:cells], strict=True)}
+            outside = [Val(p, p.type or T.UNKNOWN, p.active) for p in params[:cells]]
+            free = _inner_names(closure, function, outside) if closure else dict(zip(function.free.values(), outside, strict=False))
             resolved = inference.function(function, [Val(p, p.type or T.UNKNOWN, p.active) for p in params[cells:]], names, free)
             resolved.params = params
             assert inference.result is not None
@@ -336,6 +360,19 @@ class Pairs:
         entry.forward, entry.reverse = entry.forward.target, entry.reverse.target
         entry.unknowns = context.unknowns
         entry.seconds = time.perf_counter() - began
+
+
+def _inner_names(closure: Closure, function: Function, outside: list[Val]) -> dict[Var, Val]:
+    """What the free names of an inner function mean inside its own pair; its own name means itself."""
+    outer, shell = closure.inner.outer, Activation(function, closure.activation.globals)
+    itself = Val(None, T.Exact(pytypes.FunctionType), False, None, Closure(closure.inner, shell, closure.defaults, closure.keyword_defaults))
+    values, found = iter(outside), {}
+    for name, var in function.free.items():
+        target = outer.locals.get(name) or outer.free[name]
+        real = closure.activation.get(target)
+        value = itself if real is not None and real.what is closure else next(values)
+        shell.env[target] = found[var] = value
+    return found
 
 
 def _param_names(f: Any, function: Function, cells: int) -> list[str]:

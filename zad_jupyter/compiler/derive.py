@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import cotangents as C
-from . import runtime
+from . import pullbacks, runtime
 from . import types as T
 from .instantiate import instantiate
 from .ir import Atom, Const, If, Op, Pos, Var
@@ -73,7 +73,7 @@ class Unchecked:
     result: Atom
 
     def reverse(self, rev: Any, op: Op, g: Atom) -> None:
-        rev.add(self.result, rev.emit(runtime.as_returned, self.result, g))
+        rev.add(self.result, rev.emit(pullbacks.as_returned, self.result, g))
 
 
 @dataclass
@@ -115,7 +115,7 @@ class Expression:
     def reverse(self, rev: Any, op: Op, g: Atom) -> None:
         if self.rule.mode == "cotangent":
             wanted = [isinstance(arg, Var) and arg.active for arg in self.args]
-            cotangents = instantiate(rev, self.rule.function, [*self.values(), op.out, g], len(wanted))
+            cotangents = instantiate(rev, self.rule.function, [*self.values(), op.out, g], len(wanted), wanted)
             for arg, cotangent in zip(self.args, cotangents, strict=False):
                 if isinstance(arg, Var) and arg.active:
                     rev.add(arg, self.projected(rev, arg, op, cotangent), maybe=False)
@@ -149,6 +149,8 @@ class Expression:
 
     def projected(self, rev: Any, arg: Var, op: Op, cotangent: Atom) -> Atom:
         """The cotangent of a real argument is real, also where the result is complex."""
+        if isinstance(op.fn, Const) and runtime.is_ours(op.fn.value):
+            return cotangent
         out = op.out.type
         is_complex = out == T.COMPLEX or (isinstance(out, T.ArrayType) and out.dtype in "FD") or out is T.UNKNOWN
         real = T.is_scalar(arg.type) or (isinstance(arg.type, T.ArrayType) and arg.type.dtype not in "FD")
@@ -161,12 +163,12 @@ class Expression:
 class Pullback:
     """A user's rule returned this pullback."""
 
-    rule: Any
+    call: pullbacks.RuleCall
     pullback: Var
     args: list[Atom]
 
     def reverse(self, rev: Any, op: Op, g: Atom) -> None:
-        cotangents = rev.emit(runtime.apply_pullback, Const(runtime.RuleCall(self.rule, op.pos)), self.pullback, g, *self.args)
+        cotangents = rev.emit(pullbacks.apply_pullback, Const(self.call), self.pullback, g, *self.args)
         for index, arg in enumerate(self.args):
             if isinstance(arg, Var) and arg.active:
                 rev.add(arg, rev.emit(operator.getitem, cotangents, Const(index)), maybe=True)
@@ -230,29 +232,30 @@ def _bound(inf: Any, part: Any, args: list[Val], kwargs: dict[str, Val], pos: Po
     if part is None:
         return None
     if isinstance(part, tuple):
-        return inf.build(tuple(args[i] if isinstance(i, int) else kwargs[i] for i in part), pos=pos)  # type: ignore[no-any-return]
+        items = tuple(args[i] if isinstance(i, int) else kwargs[i] for i in part)
+        return Val(None, T.UNKNOWN, any_active(items), items, pullbacks.Spread())
     return args[part] if isinstance(part, int) else kwargs[part]
 
 
 def _user_rule(inf: Any, choice: Any, bound: list[Val | None], args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
     """A rule of the general kind: call it, keep its pullback; if it may opt out, branch on that."""
     rule = choice.rule
-    plan = runtime.RuleCall(rule, pos).with_binding(choice.binding)
-    given, spread = plan.arguments(bound)
-    head = Val(Const(plan), T.UNKNOWN)
-    made = inf.dry_type(rule.function, given, {}) if not plan.keywords else Val(None, T.UNKNOWN)
+    call = pullbacks.RuleCall(rule, pos, choice.binding)
+    given = call.arguments(bound)
+    head = Val(Const(call), T.UNKNOWN)
+    made = Val(None, T.UNKNOWN) if call.keywords else inf.dry_type(rule.function, given, {})
     type_ = made.items[0].type if made.items is not None and len(made.items) == 2 else T.UNKNOWN
     pair_type = T.TupleType((type_, T.UNKNOWN))
-    pair = inf.emit(runtime.apply_rule, [head, *given], {}, T.UNKNOWN, True, pos, name="pair")
+    pair = inf.emit(pullbacks.apply_rule, [head, *given], {}, T.UNKNOWN, True, pos, name="pair")
     if not (rule.may_opt_out or rule.may_fall_off):
-        return _result(inf, rule, pair, pair_type, spread, pos)
-    test = inf.emit(operator.is_, [pair, Val(Const(runtime.OPT_OUT), T.UNKNOWN)], {}, T.BOOL, False, pos, pure=True)
+        return _result(inf, call, pair, pair_type, given, pos)
+    test = inf.emit(operator.is_, [pair, Val(Const(pullbacks.OPT_OUT), T.UNKNOWN)], {}, T.BOOL, False, pos, pure=True)
     with inf.arm() as inside:
         other = Val(Const(None), T.NEVER)
         other = inf.look_inside(choice.function, replace(choice, outcome="opted-out"), choice.args, kwargs, pos)
     dead, inf.dead = inf.dead, False
     with inf.arm() as hit:
-        value = _result(inf, rule, pair, T.TupleType((type_ if not dead else type_, T.UNKNOWN)), spread, pos)
+        value = _result(inf, call, pair, pair_type, given, pos)
     if dead:
         merged = value
     else:
@@ -261,11 +264,11 @@ def _user_rule(inf: Any, choice: Any, bound: list[Val | None], args: list[Val], 
     return merged
 
 
-def _result(inf: Any, rule: Any, pair: Val, type_: T.TupleType, args: list[Val], pos: Pos | None) -> Val:
+def _result(inf: Any, call: pullbacks.RuleCall, pair: Val, type_: T.TupleType, args: list[Val], pos: Pos | None) -> Val:
     pair = Val(pair.atom, type_, True)
     back = inf.emit(operator.getitem, [pair, const(1)], {}, T.UNKNOWN, True, pos, pure=True, name="pullback")
     value = inf.emit(operator.getitem, [pair, const(0)], {}, type_.items[0], True, pos, pure=True, name="y")
-    inf.last_op().derive = Pullback(rule, back.atom, [inf.atom(arg) for arg in args])
+    inf.last_op().derive = Pullback(call, back.atom, [inf.atom(arg) for arg in args])
     return value  # type: ignore[no-any-return]
 
 
@@ -276,14 +279,34 @@ def link(inf: Any, f: pytypes.FunctionType, args: list[Val], kwargs: dict[str, V
     entry = inf.context.pair(f, args)
     if entry is None:
         return inf.at_run_time(const(f), args, kwargs, pos)  # type: ignore[no-any-return]
+    return _linked(inf, entry, Const(f), args, pos)
+
+
+def _linked(inf: Any, entry: Any, fn: Atom, args: list[Val], pos: Pos | None) -> Val:
     pair = inf.emit(entry.forward, args, {}, T.UNKNOWN, True, pos, name="pair")
     if entry.result_type is T.NEVER:  # the recursion itself: its type is what the other branches say
         return Val(pair.atom, T.NEVER, True)
     back = inf.emit(operator.getitem, [pair, const(1)], {}, T.UNKNOWN, True, pos, pure=True, name="kept")
     value = inf.emit(operator.getitem, [pair, const(0)], {}, entry.result_type, entry.result_active, pos, pure=True, name="y")
     if entry.result_active:
-        inf.last_op().derive = Callee(back.atom, Const(f), [inf.atom(arg) for arg in args], {}, entry.reverse)
+        inf.last_op().derive = Callee(back.atom, fn, [inf.atom(arg) for arg in args], {}, entry.reverse)
     return value  # type: ignore[no-any-return]
+
+
+def link_closure(inf: Any, closure: Any, function: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+    """An inner function that calls itself: compiled on its own, with what it closes over as further arguments."""
+    from .select import bind
+
+    captured = [value for value in inf.captured(closure, function) if value.what is not closure]
+    if any(value.what is not None or value.maybe_unbound for value in captured):
+        return None
+    bound = bind(inf, function, args, kwargs, closure.defaults, closure.keyword_defaults, pos)
+    ordered = [bound[param] for param in function.params]
+    if any(value.what is not None for value in ordered):
+        return None
+    given = [*captured, *ordered]
+    entry = inf.context.pair_closure(closure, function, captured, ordered)
+    return _linked(inf, entry, Const(closure.inner), given, pos)
 
 
 def at_run_time(inf: Any, fn: Val, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:

@@ -26,6 +26,8 @@ class State:
     last: Callable[..., Any] | None = None
 
 
+import os
+DEBUG=os.environ.get("ZAD_DEBUG")
 state = State()
 for_user = tracebacks.for_user
 
@@ -87,6 +89,7 @@ def compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Want
         try:
             entry = transform.compile_joint(f, args, kwargs, wanted, value)
         except Exception as error:
+            if DEBUG: raise
             raise for_user(error) from None
         own = f.__code__ if isinstance(f, pytypes.FunctionType) else f
         entry.key = key

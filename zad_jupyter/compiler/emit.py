@@ -456,8 +456,9 @@ class Emitter:
         tree = ast.Module([node], [])
         namespace = self.namespace
         namespace.setdefault("__name__", f"zad {name}")
-        exec(compile(tree, filename, "exec"), namespace)
-        made = Generated(namespace[title], tree, filename, self.positions)
+        defined: dict[str, Any] = {}
+        exec(compile(tree, filename, "exec"), namespace, defined)
+        made = Generated(defined[title], tree, filename, self.positions)
         _generated[filename] = made
         linecache.cache[filename] = (lambda: made.text,)  # type: ignore[assignment]
         return made

@@ -276,10 +276,12 @@ class Expressions:
 
     def _call_star(self, fn: Atom, node: ast.Call) -> Atom:
         args = self._spread(node.args, node) if node.args else Const(())
+        if len(node.keywords) == 1 and node.keywords[0].arg is None:
+            return self.emit(I.call_star, fn, args, self.expr(node.keywords[0].value), node=node)
         names: list[Atom] = []
         for word in node.keywords:
             if word.arg is None:
-                raise self.unsupported("`**` in a call", node, "Write the keywords out.")
+                raise self.unsupported("`**` beside other keywords in a call", node, "Write the keywords out.")
             names += [Const(word.arg), self.expr(word.value)]
         return self.emit(I.call_star, fn, args, self.emit(I.build_dict, *names, node=node), node=node)
 

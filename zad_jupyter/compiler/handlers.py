@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from .. import cotangents as C
-from . import derive, runtime
+from . import derive, pullbacks, runtime
 from . import intrinsics as I
 from . import types as T
 from .expressions import InnerDefinition
 from .ir import Const, Pos, Var
-from .values import Bound, Closure, Iterable, Val, any_active, const
+from .values import Bound, Closure, Iterable, Val, Words, any_active, const
 
 Handler = Callable[[Any, list[Val], dict[str, Val], Pos | None], Val | None]
 _handlers: dict[int, tuple[Any, Handler]] = {}
@@ -209,7 +209,7 @@ def other_attribute(inf: Any, owner: Val, name: str, args: list[Val], pos: Pos |
     if not owner.active:
         return inf.emit(getattr, args, {}, T.UNKNOWN, False, pos)  # type: ignore[no-any-return]
     if owner.type is T.UNKNOWN or isinstance(owner.type, T.OptionalType):
-        return None
+        return inf.at_run_time(const(runtime.Attribute.of(name)), [owner], {}, pos)  # type: ignore[no-any-return]
     raise inf.unsupported(f"the attribute `.{name}` of a {T.name_of(owner.type)}", pos)
 
 
@@ -239,16 +239,29 @@ def build_list(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | Non
     return inf.build(tuple(args), I.build_list, pos)  # type: ignore[no-any-return]
 
 
-@handles(I.build_set, I.build_dict)
-def build_other(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+@handles(I.build_set)
+def build_set(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
     if any_active(args):
-        raise inf.unsupported("a dict or set that holds differentiated values", pos)
+        raise inf.unsupported("a set that holds differentiated values", pos)
     return None
+
+
+@handles(I.build_dict)
+def build_dict(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+    """A dict: known key by key until it is needed as a whole."""
+    keys = [key.atom.value if isinstance(key.atom, Const) else None for key in args[::2]]
+    if all(isinstance(key, str) for key in keys):
+        return Val(None, T.Exact(dict), False, None, Words(dict(zip(keys, args[1::2], strict=True))))
+    if any_active(args):
+        raise inf.unsupported("a dict that holds differentiated values", pos)
+    return inf.emit(I.build_dict, args, {}, T.Exact(dict), False, pos)  # type: ignore[no-any-return]
 
 
 @handles(I.unpack)
 def unpack(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
     value, count = inf.with_items(args[0], pos), args[1].atom.value  # type: ignore[union-attr]
+    if isinstance(value.atom, Const) and type(value.atom.value) is tuple:
+        value = Val(None, value.type, False, tuple(const(v) for v in value.atom.value))
     if value.items is not None and len(value.items) == count:
         return value  # type: ignore[no-any-return]
     if isinstance(value.type, T.ArrayType):
@@ -316,6 +329,8 @@ def converter(kind: Callable[..., Any], build: Callable[..., Any]) -> Handler:
         value = inf.with_items(args[0], pos)
         if value.items is not None:
             return inf.build(value.items, build, pos)  # type: ignore[no-any-return]
+        if isinstance(value.type, T.LogType) and value.type.items is not None and inf.out is value.type.block:
+            return inf.build(tuple(value.type.items), build, pos)  # type: ignore[no-any-return]
         if isinstance(value.type, T.LogType):
             item = value.type.records[0] if value.type.records else T.NEVER
             active = any(value.type.active)
@@ -334,6 +349,35 @@ def converter(kind: Callable[..., Any], build: Callable[..., Any]) -> Handler:
 
 handles(list)(converter(list, I.build_list))
 handles(tuple)(converter(tuple, I.build_tuple))
+
+
+@handles(operator.add)
+def joined(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+    """Two tuples, or two lists, whose items are known."""
+    if len(args) != 2 or args[0].type in T.SCALARS:
+        return None
+    a, b = (inf.with_items(arg, pos) if isinstance(arg.type, T.TupleType) else arg for arg in args)
+    for kind, build in ((T.TupleType, I.build_tuple), (T.ListType, I.build_list)):
+        if a.items is not None and b.items is not None and isinstance(a.type, kind) and isinstance(b.type, kind):
+            if build is I.build_tuple:
+                return build_tuple(inf, [*a.items, *b.items], {}, pos)
+            return inf.build((*a.items, *b.items), build, pos)  # type: ignore[no-any-return]
+    return None
+
+
+def several(method: Any, function: Any) -> Handler:
+    """A method that takes a shape or axes one by one: the same as its function with a tuple of them."""
+
+    def handler(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+        if len(args) > 2 and not kwargs:
+            return inf.call(const(function), [args[0], inf.build(tuple(args[1:]), pos=pos)], {}, pos)  # type: ignore[no-any-return]
+        return inf.call(const(function), args, kwargs, pos) if len(args) == 2 or function is np.transpose else None  # type: ignore[no-any-return]
+
+    return handler
+
+
+for _method, _function in ((np.ndarray.reshape, np.reshape), (np.ndarray.transpose, np.transpose)):
+    handles(_method)(several(_method, _function))
 
 
 @handles(len)
@@ -361,6 +405,12 @@ for _function in (zip, enumerate, reversed):
     handles(_function)(iterable(_function.__name__))
 
 
+@handles(np.ndim)
+def dimensions(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+    type_ = args[0].type
+    return const(type_.ndim) if isinstance(type_, T.ArrayType) else const(0) if T.is_scalar(type_) else None
+
+
 @handles(isinstance)
 def is_instance(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
     cls = T.class_of(args[0].type)
@@ -375,8 +425,10 @@ def is_instance(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | No
 
 def make_log(fn: Callable[..., Any]) -> Handler:
     def handler(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
-        value = inf.emit(fn, [], {}, T.LogType(), inf.select, pos, pure=True, name="log")
-        return value  # type: ignore[no-any-return]
+        type_ = T.LogType()
+        if fn is I.new_list:
+            type_.items, type_.block = [], inf.out
+        return inf.emit(fn, [], {}, type_, inf.select, pos, pure=True, name="log")  # type: ignore[no-any-return]
 
     return handler
 
@@ -391,14 +443,11 @@ def call_star(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None
     positional = inf.with_items(positional, pos)
     if isinstance(positional.atom, Const) and type(positional.atom.value) is tuple:
         positional = Val(None, positional.type, False, tuple(const(v) for v in positional.atom.value))
-    op = next((stmt for stmt in reversed(inf.out) if getattr(stmt, "out", None) is words.atom), None)
-    names = {} if op is None else dict(zip([a.value for a in op.args[::2]], op.args[1::2], strict=True))
-    values = {name: Val(atom, T.type_of(atom.value) if isinstance(atom, Const) else atom.type,
-                        isinstance(atom, Var) and atom.active) for name, atom in names.items()}  # fmt: skip
-    if positional.items is None:
-        if not any_active([fn, positional, *values.values()]):
+    values = words.what.values if isinstance(words.what, Words) else None
+    if positional.items is None or values is None:
+        if not any_active([fn, positional, words, *(values or {}).values()]):
             return inf.emit(I.call_star, args, {}, T.UNKNOWN, False, pos)  # type: ignore[no-any-return]
-        raise inf.unsupported("`*args` of unknown length in a call", pos)
+        raise inf.unsupported("`*args` or `**kwargs` of unknown length in a call", pos)
     return inf.call(fn, list(positional.items), values, pos)  # type: ignore[no-any-return]
 
 
@@ -493,14 +542,7 @@ def sum_to(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -
     cotangent, like = args
     if all(t in T.SCALARS for t in (cotangent.type, like.type)):
         return cotangent
-    if any_active(args):
-        return None
-    type_ = cotangent.type if cotangent.type == like.type else T.UNKNOWN
-    if T.is_scalar(like.type) and isinstance(cotangent.type, T.ArrayType):
-        type_ = T.Exact(np.dtype(cotangent.type.dtype).type)
-    elif isinstance(like.type, T.ArrayType) and isinstance(cotangent.type, T.ArrayType):
-        type_ = T.ArrayType(cotangent.type.dtype, like.type.ndim)
-    return inf.emit(C.sum_to, args, {}, type_, False, pos, pure=True)  # type: ignore[no-any-return]
+    return None
 
 
 @handles(C.broadcast_like)
@@ -508,11 +550,7 @@ def broadcast_like(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos |
     cotangent, like = args
     if all(t in T.SCALARS for t in (cotangent.type, like.type)):
         return cotangent
-    if any_active(args):
-        return None
-    dtype = cotangent.type.dtype if isinstance(cotangent.type, T.ArrayType) else "d" if T.is_scalar(cotangent.type) else None
-    type_ = T.ArrayType(dtype, like.type.ndim) if dtype and isinstance(like.type, T.ArrayType) else T.UNKNOWN
-    return inf.emit(C.broadcast_like, args, {}, type_, False, pos, pure=True)  # type: ignore[no-any-return]
+    return None
 
 
 @handles(C.add_to_log)
@@ -567,6 +605,8 @@ def own_log(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) 
         type_ = cotangent.type
     elif isinstance(cotangent.type, T.ListType):
         type_.push([cotangent.type.item], [cotangent.active])
+    elif cotangent.type == T.NONE:
+        type_.push([T.NONE], [False])
     made = inf.emit(C.own_log, args, {}, type_, inf.select, pos, pure=True, name="log")
     if cotangent.active:
         inf.last_op().derive = derive.Same(cotangent.atom)  # type: ignore[arg-type]
@@ -576,7 +616,7 @@ def own_log(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) 
 # -- calls of rules and of compiled code, met again at a higher order
 
 
-@handles(runtime.apply_rule)
+@handles(pullbacks.apply_rule)
 def apply_rule(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
     call = args[0].atom.value  # type: ignore[union-attr]
     if not any_active(args[1:]):
@@ -587,7 +627,7 @@ def apply_rule(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | Non
     return pair  # type: ignore[no-any-return]
 
 
-@handles(runtime.apply_pullback)
+@handles(pullbacks.apply_pullback)
 def apply_pullback(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
     if not any_active(args):
         return None
@@ -597,7 +637,7 @@ def apply_pullback(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos |
         return inf.build((result,), pos=pos)  # type: ignore[no-any-return]
     if result.items is not None and len(result.items) == len(given) and isinstance(result.type, T.TupleType):
         return result  # type: ignore[no-any-return]
-    made = inf.emit(runtime.checked_again, [head, result, *given], {}, T.TupleType((T.UNKNOWN,) * len(given)), True, pos)
+    made = inf.emit(pullbacks.checked, [head, result, *given], {}, T.TupleType((T.UNKNOWN,) * len(given)), True, pos)
     inf.last_op().derive = derive.Unchecked(result.atom)
     return made  # type: ignore[no-any-return]
 
@@ -616,3 +656,22 @@ def run_time(function: Callable[..., Any]) -> Handler:
 
 handles(runtime.call_forward)(run_time(runtime.call_forward))
 handles(runtime.call_back)(run_time(runtime.call_back))
+
+
+@handles(runtime.make_closure)
+def make_closure(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+    head = 4  # code, globals, defaults, which cell is the function itself
+    active = any_active(args[head:])
+    made = inf.emit(runtime.make_closure, args, {}, T.Exact(pytypes.FunctionType), active, pos, pure=True)
+    if active:
+        op = inf.last_op()
+        op.derive = derive.Parts([None] * head + op.args[head:], offset=head)
+    return made  # type: ignore[no-any-return]
+
+
+@handles(runtime.bound_method)
+def bound_method(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+    made = inf.emit(runtime.bound_method, args, {}, T.UNKNOWN, args[1].active, pos, pure=True)
+    if args[1].active:
+        inf.last_op().derive = derive.Same(args[1].atom)  # type: ignore[arg-type]
+    return made  # type: ignore[no-any-return]

@@ -146,6 +146,8 @@ class Inference(Resolve):
         values = [self.read(value) for value in stmt.values]
         if not isinstance(log.type, T.LogType) or not isinstance(log.atom, Var):
             raise self.unsupported("a list whose appends the compiler cannot follow")
+        if log.type.items is not None:
+            log.type.items = [*log.type.items, values[0]] if self.out is log.type.block else None
         log.type.push([value.type for value in values], [value.active for value in values])
         self.out.append(Push(log.atom, [self.atom(value) for value in values]))
 

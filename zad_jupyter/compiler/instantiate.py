@@ -19,7 +19,9 @@ from .normal import normal_form
 _templates: dict[pytypes.CodeType, Function | None] = {}
 
 
-def instantiate(rev: Any, function: pytypes.FunctionType, args: list[Atom], count: int) -> list[Atom]:
+def instantiate(
+    rev: Any, function: pytypes.FunctionType, args: list[Atom], count: int, wanted: list[bool] | None = None
+) -> list[Atom]:
     """The results of an expression rule's function, as atoms.
 
     Args:
@@ -27,6 +29,7 @@ def instantiate(rev: Any, function: pytypes.FunctionType, args: list[Atom], coun
         function: takes the arguments and gives one value, or a tuple of `count` of them.
         args: what each parameter stands for.
         count: how many results there are.
+        wanted: which of the results are used: the others' operations are not written.
     """
     code = function.__code__
     if code not in _templates:
@@ -39,23 +42,35 @@ def instantiate(rev: Any, function: pytypes.FunctionType, args: list[Atom], coun
         ]  # fmt: skip
     names: dict[Var, Atom] = dict(zip(template.params, args, strict=True))
     parts: list[Atom] | None = None
+    needed = _needed(template, wanted)
 
     def of(atom: Atom) -> Atom:
         return names.get(atom, atom) if isinstance(atom, Var) else atom
 
     for stmt in template.body:
-        if isinstance(stmt, Assign):
-            names[stmt.target] = of(stmt.value)
-            continue
         assert isinstance(stmt, Op)
         if stmt.fn.value is I.build_tuple and stmt.out is template.result:  # type: ignore[union-attr]
             parts = [of(arg) for arg in stmt.args]
+            continue
+        if stmt.out not in needed:
             continue
         out = rev.emit(stmt.fn, *[of(arg) for arg in stmt.args])
         if stmt.kwargs:
             rev.out[-1].kwargs = {name: of(arg) for name, arg in stmt.kwargs.items()}
         names[stmt.out] = out
     return parts if parts is not None else [of(template.result)]
+
+
+def _needed(template: Function, wanted: list[bool] | None) -> set[Any]:
+    """What the wanted results of a template are computed from."""
+    needed: set[Any] = {template.result}
+    for stmt in reversed(template.body):
+        if isinstance(stmt, Op) and stmt.out in needed:
+            args = stmt.args
+            if stmt.out is template.result and wanted is not None and isinstance(stmt.fn, Const) and stmt.fn.value is I.build_tuple:
+                args = [arg for arg, want in zip(args, wanted, strict=True) if want]
+            needed |= {*args, *stmt.kwargs.values()}
+    return needed
 
 
 def _gives_tuple(function: pytypes.FunctionType) -> bool:

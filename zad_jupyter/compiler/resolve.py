@@ -15,13 +15,14 @@ from . import derive, handlers, runtime
 from . import intrinsics as I
 from . import types as T
 from .calls import Call
+from .cotangent_types import cotangent_type
 from .emit import Late
 from .fold import fold
 from .iterate import loop_over
 from .ir import Atom, Block, Const, Function, Op, Pos, Var
 from .normal import inner_function, normal_form
 from .select import ask, bind, display_name
-from .values import Activation, Bound, Closure, Derived, Val, any_active, const
+from .values import Activation, Bound, Closure, Derived, Val, Words, any_active, const
 
 MAX_INLINE = 120  # statements of a callee that is written in place of its call
 MAX_CODE = 4000  # statements of one compiled function, after inlining
@@ -55,15 +56,16 @@ class Resolve:
         """The atom of a value, written out if it has existed only in parts so far."""
         if isinstance(value.what, Closure) and value.atom is None:
             return self.materialise(value.what)
+        if value.atom is None and isinstance(value.what, Words):
+            if any_active(value.what.values.values()):
+                raise self.unsupported("a dict that holds differentiated values", None)
+            parts = [part for name, item in value.what.values.items() for part in (const(name), item)]
+            return self.emit(I.build_dict, parts, {}, T.Exact(dict), False, self.here).atom  # type: ignore[return-value]
         if value.atom is None and isinstance(value.what, Derived):
             what = value.what
             return self.emit(what.door, [what.function, const(what.argnums)], {}, T.UNKNOWN, False, self.here).atom  # type: ignore[return-value]
         if value.atom is None and isinstance(value.what, Bound):
-            made = self.emit(runtime.bound_method, [const(value.what.function), value.what.owner], {}, T.UNKNOWN,
-                             value.what.owner.active, self.here)  # fmt: skip
-            if isinstance(made.atom, Var) and made.active:
-                self.last_op().derive = derive.Parts([None, value.what.owner.atom])
-            return made.atom  # type: ignore[return-value]
+            return handlers.bound_method(self, [const(value.what.function), value.what.owner], {}, self.here).atom  # type: ignore[return-value]
         if value.atom is None:
             if value.items is None:
                 raise self.unsupported("`zip`, `enumerate` or `reversed` other than in a `for` loop", None)
@@ -123,10 +125,7 @@ class Resolve:
 
     def dict_of(self, values: dict[str, Val], pos: Pos | None) -> Val:
         """What a `**kwargs` parameter gets."""
-        if any_active(values.values()):
-            raise self.unsupported("a differentiated value in `**kwargs`", pos)
-        parts = [part for name, value in values.items() for part in (const(name), value)]
-        return self.emit(I.build_dict, parts, {}, T.Exact(dict), False, pos)
+        return Val(None, T.Exact(dict), False, None, Words(values))
 
     def truth(self, test: Val) -> bool | None:
         if isinstance(test.atom, Const) and isinstance(test.atom.value, bool | int | str | type(None)):
@@ -213,8 +212,7 @@ class Resolve:
             try:
                 return self.inline(normal_form(f.__code__), f, args, kwargs, pos)
             except UnsupportedError:
-                if not self.dry:
-                    raise
+                pass  # then it is called as it is
         pure = T.is_pure(f)
         question = self.question(f, args, kwargs) if pure else None
         if question is not None:
@@ -250,6 +248,8 @@ class Resolve:
         def part(value: Val) -> tuple[T.Type, Any]:
             return (value.type, (value.atom.value,) if isinstance(value.atom, Const) else ())
 
+        if runtime.is_ours(f) and not runtime.is_readable(f):
+            return cotangent_type(f, [arg.type for arg in args])
         if T.is_pure(f):
             return T.result_type(f, [part(a) for a in args], {name: part(a) for name, a in kwargs.items()})
         if isinstance(f, pytypes.FunctionType) and not self.dry and runtime.is_readable(f):
@@ -336,7 +336,10 @@ class Resolve:
 
     def call_closure(self, closure: Closure, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
         function = inner_function(closure.inner)
-        if sum(act.function is function for act in self.activations) > 0 or len(self.activations) > MAX_DEPTH:
+        if any(act.function is function for act in self.activations) or len(self.activations) > MAX_DEPTH:
+            linked = derive.link_closure(self, closure, function, args, kwargs, pos)
+            if linked is not None:
+                return linked
             made = Val(self.materialise(closure), T.Exact(pytypes.FunctionType), self.captures_active(closure, function))
             return self.at_run_time(made, args, kwargs, pos)
         act = Activation(function, closure.activation.globals, pos)
@@ -375,14 +378,11 @@ class Resolve:
         captured = self.captured(closure, function)
         own = next((i for i, value in enumerate(captured) if value.what is closure), -1)
         values = [Val(Const(None), T.NONE) if i == own else value for i, value in enumerate(captured)]
+        if own >= 0 and any_active(values):
+            raise self.unsupported(f"`{closure.inner.name}`, an inner function that calls itself and is used as a value,")
         head = [Val(Const(function.code), T.UNKNOWN), Val(Const(runtime.Globals(closure.activation.globals)), T.UNKNOWN),
                 self.build(tuple(closure.defaults)), const(own)]  # fmt: skip
-        active = any_active(values)
-        made = self.emit(runtime.make_closure, [*head, *values], {}, T.Exact(pytypes.FunctionType), active, self.here, pure=True)
-        if active:
-            op = self.last_op()
-            op.derive = derive.Parts([None] * len(head) + op.args[len(head) :], offset=len(head))
-        return made.atom  # type: ignore[return-value]
+        return handlers.make_closure(self, [*head, *values], {}, self.here).atom  # type: ignore[return-value]
 
     # -- left to run time
 

@@ -99,6 +99,8 @@ def builder_names(statements: list[ast.stmt], parameters: set[str]) -> set[str]:
             allowed |= {id(arg) for arg in node.args}
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
             allowed.add(id(node.value))
+        elif isinstance(node, ast.If | ast.IfExp):
+            allowed.add(id(node.test))
         elif isinstance(node, ast.For):
             if not any(_appended(inner) is not None for inner in ast.walk(node)):
                 allowed.add(id(node.iter))

@@ -20,6 +20,7 @@ from .infer import Inference
 from .ir import Const, Function, Op, Pos, Var
 from .reverse import joint
 from .select import display_name
+from .simplify import drop_dead
 from .values import Activation, Bound, Closure, Derived, Iterable, Val, any_active, const
 
 Wanted = tuple[bool, ...]
@@ -68,10 +69,8 @@ def compile_joint(f: Any, args: Sequence[Any], kwargs: dict[str, Any], wanted: W
     check_scalar(resolved, inference)
     done = joint(resolved, [p if w else None for p, w in zip(params, wanted, strict=True)])
     final, result = cache.optimised(context, done, cache.inactive(done.params))
-    if not value:
-        from .simplify import drop_dead
-
-        grads = result.items[1]  # type: ignore[index]
+    if not value and result.items is not None:  # else it always raises
+        grads = result.items[1]
         holder = Inference(context, False, Call("inactive", "gradient"))
         holder.out = final.body
         final.result = holder.atom(grads)

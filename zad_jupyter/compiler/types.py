@@ -78,6 +78,9 @@ class OptionalType(Type):
 class LogType(Type):
     """The records of a log: grown while the code that pushes is read, complete when it is rewound."""
 
+    items: list[Any] | None = None  # the values pushed, while all of them were pushed in straight-line code
+    block: Any = None
+
     def __init__(self, width: int = -1) -> None:
         self.records: list[Type] = [NEVER] * max(width, 0)
         self.active: list[bool] = [False] * max(width, 0)
@@ -265,6 +268,9 @@ def result_type(f: Callable[..., Any], args: list[tuple[Type, Any]], kwargs: dic
 def _try(f: Callable[..., Any], args: list[tuple[Type, Any]], kwargs: dict[str, tuple[Type, Any]]) -> Type:
     if f is operator.pow and args[0][0] in (INT, REAL) and not (args[1][1] and args[1][1][0] >= 0):
         return REAL  # 2 ** -1 is a float
+    if f is operator.getitem and isinstance(args[0][0], ListType):
+        slice_ = args[1][0] == Exact(slice)
+        return args[0][0].item if args[1][0] == INT else args[0][0] if slice_ else UNKNOWN
     if f in (operator.getitem, np.ndarray.__getitem__):
         args = [args[0], _first_item(args[1])]
     if f in (np.reshape, np.ndarray.reshape):

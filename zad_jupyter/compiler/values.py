@@ -95,6 +95,13 @@ class Derived:
 
 
 @dataclass(eq=False)
+class Words:
+    """A dict whose keys are known strings."""
+
+    values: dict[str, Val]
+
+
+@dataclass(eq=False)
 class Iterable:
     """`zip`, `enumerate` or `reversed` over values that a loop can index."""
 

@@ -3,6 +3,6 @@
 from ..rules import registry, shipping_owner
 
 with registry.transaction(shipping_owner(), "the rules that ship"):
-    from . import containers, cotangent_rules, numpy_core, scalars
+    from . import autograd_bridge, containers, cotangent_rules, numpy_core, scalars
 
-__all__ = ["containers", "cotangent_rules", "numpy_core", "scalars"]
+__all__ = ["autograd_bridge", "containers", "cotangent_rules", "numpy_core", "scalars"]

@@ -13,6 +13,8 @@ import types
 from dataclasses import dataclass
 from typing import Any
 
+from IPython.core.interactiveshell import InteractiveShell
+
 from zad_jupyter.rules import places
 
 
@@ -38,6 +40,10 @@ class Cells:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
         self._running: list[Cell] = []  # a cell may run another one: get_ipython().run_cell(...)
+        # Newer IPythons count up before they tell us of a cell, older ones after the cell. Those that count first
+        # keep the number they had in a variable.
+        code = InteractiveShell.run_cell_async.__code__
+        self._counts_first = "execution_count" in code.co_varnames + code.co_cellvars
 
     @property
     def current(self) -> Cell | None:
@@ -52,8 +58,7 @@ class Cells:
     def before(self, info: Any) -> Cell:
         """Note that a cell begins, and register its file name."""
         stored = info.store_history and not info.silent
-        # IPython counts up before it tells us.
-        number = self.shell.execution_count - (1 if stored else 0)
+        number = self.shell.execution_count - (self._counts_first and stored)
         transformed = getattr(info, "transformed_cell", None)
         if transformed is None:  # IPython 8 does not pass it on; an input that cannot be transformed has no file
             transformed = info.raw_cell

@@ -18,7 +18,7 @@ from zad_jupyter.notebook.rule_cell import USAGE as RRULE_USAGE
 from zad_jupyter.notebook.rule_cell import RuleCell
 from zad_jupyter.notebook.zad import COMMANDS, Zad
 from zad_jupyter.notebook.zad import USAGE as ZAD_USAGE
-from zad_jupyter.rules import Explanation, places, registry
+from zad_jupyter.rules import Change, Explanation, places, registry
 from zad_jupyter.trace import to_json, tree
 
 _MISSING = object()
@@ -38,7 +38,11 @@ class LastTree:
     def subscribe(self, callback: Callable[..., object], /) -> Callable[[], object]:
         """Call ``callback`` when there may be something new; returns what ends it."""
         self._callbacks.append(callback)
-        unsubscribe = registry.subscribe(lambda change: callback(change) and None)
+
+        def heard(change: Change) -> None:
+            callback(change)
+
+        unsubscribe = registry.subscribe(heard)
 
         def end() -> None:
             unsubscribe()
