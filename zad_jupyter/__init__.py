@@ -7,6 +7,7 @@
 
 from . import library
 from .api import adjoint_source, grad, gradient, hessian, jacobian, pullback, stop_gradient, value_and_grad
+from .notebook import load_ipython_extension, unload_ipython_extension
 from .rules import (
     expression_rule,
     non_differentiable,
@@ -17,9 +18,11 @@ from .rules import (
     scalar_rule,
     which_rule,
 )
+from .trace import trace
 
 __version__ = "0.1.0"
 __all__ = [
     "adjoint_source", "expression_rule", "grad", "gradient", "hessian", "jacobian", "library", "non_differentiable",
-    "opt_in", "opt_out", "pullback", "registry", "rrule", "scalar_rule", "stop_gradient", "value_and_grad", "which_rule",
+    "load_ipython_extension", "opt_in", "opt_out", "pullback", "registry", "rrule", "scalar_rule", "stop_gradient", "trace", "unload_ipython_extension",
+    "value_and_grad", "which_rule",
 ]  # fmt: skip

@@ -17,6 +17,7 @@ import numpy as np
 
 from .compiler import doors, transform
 from .compiler.cache import MISS
+from .rules import non_differentiable
 
 _fast = doors.fast
 
@@ -197,8 +198,20 @@ def adjoint_source(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> doors
     return doors.source(f, args, kwargs)
 
 
+def traced(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
+    """Behind `trace`: (value, gradient, call tree, error) of a gradient in which every call is counted."""
+    return doors.traced(f, args, kwargs)
+
+
+def last_call_tree() -> Any:
+    """The static call tree of the gradient that ran last, or None."""
+    return doors.last_call_tree()
+
+
+non_differentiable(stop_gradient, layer="shipped")
 transform.register(
     gradient,
+    pullback,
     [(grad, False), (value_and_grad, True)],
     lambda f: (f.f, f.argnums, f.with_value) if type(f) is Derivative and not f.has_aux else None,
 )

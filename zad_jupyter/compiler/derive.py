@@ -237,11 +237,18 @@ def _bound(inf: Any, part: Any, args: list[Val], kwargs: dict[str, Val], pos: Po
     return args[part] if isinstance(part, int) else kwargs[part]
 
 
+def settled(inf: Any, value: Val) -> Val:
+    """A value that has an atom: closures and tuples known only in parts are written out, once."""
+    atom = inf.atom(value)
+    active = atom.active if isinstance(atom, Var) else any_active([value])
+    return Val(atom, value.type, active, value.items)
+
+
 def _user_rule(inf: Any, choice: Any, bound: list[Val | None], args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
     """A rule of the general kind: call it, keep its pullback; if it may opt out, branch on that."""
     rule = choice.rule
     call = pullbacks.RuleCall(rule, pos, choice.binding)
-    given = call.arguments(bound)
+    given = [settled(inf, value) for value in call.arguments(bound)]
     head = Val(Const(call), T.UNKNOWN)
     made = Val(None, T.UNKNOWN) if call.keywords else inf.dry_type(rule.function, given, {})
     type_ = made.items[0].type if made.items is not None and len(made.items) == 2 else T.UNKNOWN
@@ -283,6 +290,7 @@ def link(inf: Any, f: pytypes.FunctionType, args: list[Val], kwargs: dict[str, V
 
 
 def _linked(inf: Any, entry: Any, fn: Atom, args: list[Val], pos: Pos | None) -> Val:
+    args = [settled(inf, arg) for arg in args]
     pair = inf.emit(entry.forward, args, {}, T.UNKNOWN, True, pos, name="pair")
     if entry.result_type is T.NEVER:  # the recursion itself: its type is what the other branches say
         return Val(pair.atom, T.NEVER, True)
@@ -313,6 +321,8 @@ def at_run_time(inf: Any, fn: Val, args: list[Val], kwargs: dict[str, Val], pos:
     """A call site whose types are known only when it runs."""
     active = [fn.active, *[any_active([a]) for a in args], *[any_active([a]) for a in kwargs.values()]]
     site = runtime.Site(tuple(active), tuple(kwargs), pos, inf.node if inf.select else None)
+    fn, *args = [settled(inf, value) for value in (fn, *args)]
+    kwargs = {name: settled(inf, value) for name, value in kwargs.items()}
     pair = inf.emit(runtime.call_forward, [Val(Const(site), T.UNKNOWN), fn, *args, *kwargs.values()], {}, T.UNKNOWN, True, pos, name="pair")
     pair = Val(pair.atom, T.TupleType((T.UNKNOWN, T.UNKNOWN)), True)
     back = inf.emit(operator.getitem, [pair, const(1)], {}, T.UNKNOWN, True, pos, pure=True, name="back")

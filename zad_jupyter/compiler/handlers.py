@@ -49,6 +49,18 @@ def set_derivatives(call: Any, kind_of: Any) -> None:
     _derivatives[:] = [call, kind_of]
 
 
+_pulled: list[Any] = [None]
+
+
+def set_pulled(call: Any) -> None:
+    """How to call the pullback that `pullback` gives inside code that is being read."""
+    _pulled[0] = call
+
+
+def pulled_call(inf: Any, pulled: Any, args: list[Val], pos: Pos | None) -> Val:
+    return _pulled[0](inf, pulled, args[0], pos)  # type: ignore[no-any-return]
+
+
 def derivative_call(inf: Any, f: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
     return _derivatives[0](inf, f, args, kwargs, pos)  # type: ignore[no-any-return]
 

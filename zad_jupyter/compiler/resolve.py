@@ -22,7 +22,7 @@ from .iterate import loop_over
 from .ir import Atom, Block, Const, Function, Op, Pos, Var
 from .normal import inner_function, normal_form
 from .select import ask, bind, display_name
-from .values import Activation, Bound, Closure, Derived, Val, Words, any_active, const
+from .values import Activation, Bound, Closure, Derived, Pulled, Val, Words, any_active, const
 
 MAX_INLINE = 120  # statements of a callee that is written in place of its call
 MAX_CODE = 4000  # statements of one compiled function, after inlining
@@ -152,6 +152,8 @@ class Resolve:
     def call(self, fn: Val, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
         if isinstance(fn.what, Closure):
             return self.call_closure(fn.what, args, kwargs, pos)
+        if isinstance(fn.what, Pulled) and len(args) == 1:
+            return handlers.pulled_call(self, fn.what, args, pos)
         if isinstance(fn.what, Derived):
             value = handlers.derivative_call(self, fn.what, args, kwargs, pos)
             if value is not None:

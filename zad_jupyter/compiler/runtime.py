@@ -117,6 +117,9 @@ class Back:
         self.cells = cells
         self.method = method
 
+    def __call__(self, ybar: Any) -> tuple[Any, ...]:
+        return call_back(self, ybar)[1:]
+
     def grouped(self, parts: tuple[Any, ...]) -> tuple[Any, ...]:
         """The function's own cotangent, then those of its arguments."""
         if self.method:

@@ -6,12 +6,14 @@ is an ordinary inactive input: what the inner gradient differentiates and what t
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import cotangents as C
 from ..rules import registry
-from . import cache, derive, handlers
+from . import cache, derive, handlers, runtime
 from . import types as T
 from .cache import MISS, Context, Entry
 from .calls import Call
@@ -21,7 +23,7 @@ from .ir import Const, Function, Op, Pos, Var
 from .reverse import joint
 from .select import display_name
 from .simplify import drop_dead
-from .values import Activation, Bound, Closure, Derived, Iterable, Val, any_active, const
+from .values import Activation, Bound, Closure, Derived, Iterable, Pulled, Val, any_active, const
 
 Wanted = tuple[bool, ...]
 
@@ -297,11 +299,12 @@ def positions(argnums: Any, count: int) -> Wanted:
     return tuple(i in chosen for i in range(count))
 
 
-def register(gradient: Any, doors: Sequence[tuple[Any, bool]], kind_of: Callable[[Any], Any]) -> None:
+def register(gradient: Any, pullback: Any, doors: Sequence[tuple[Any, bool]], kind_of: Callable[[Any], Any]) -> None:
     """Teach the compiler the door `gradient` and the objects that `grad` and `value_and_grad` make.
 
     Args:
         gradient: the function `gradient(f, *args, **kwargs)`.
+        pullback: the function `pullback(f, *args)`.
         doors: `grad` and its kin, each with whether it gives the value too.
         kind_of: gives (f, argnums, with value) of a derivative object, or None for anything else.
     """
@@ -322,9 +325,32 @@ def register(gradient: Any, doors: Sequence[tuple[Any, bool]], kind_of: Callable
         return handle
 
     handlers.handles(gradient)(handle_gradient)
+    handlers.handles(pullback)(handle_pullback)
+    handlers.set_pulled(call_pulled)
     for door, with_value in doors:
         handlers.handles(door)(make(door, with_value))
     handlers.set_derivatives(lambda inf, f, args, kwargs, pos: _call_derivative(inf, f, kind_of, args, kwargs, pos), kind_of)
+
+
+def handle_pullback(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+    """`pullback(f, *args)` inside differentiated code: a call site that chooses when it runs, and its way back."""
+    if not args or kwargs or not any(flows(inf, v) for v in args):
+        return None
+    fn, *given = args
+    active = (True, *(cache.differentiable(v.type) for v in given))
+    site = Val(Const(runtime.Site(active, (), pos, None)), T.UNKNOWN)
+    pair = inf.with_items(inf.call(const(runtime.call_forward), [site, fn, *given], {}, pos), pos)
+    y, back = (inf.call(const(operator.getitem), [pair, const(i)], {}, pos) for i in (0, 1))
+    pulled = Val(back.atom, back.type, back.active, None, Pulled(back, given))
+    return Val(None, T.TupleType((y.type, back.type)), True, (y, pulled))
+
+
+def call_pulled(inf: Any, pulled: Pulled, ybar: Val, pos: Pos | None) -> Val:
+    """The cotangents that a pullback gives inside differentiated code."""
+    parts = inf.call(const(runtime.call_back), [pulled.back, ybar], {}, pos)
+    found = [inf.call(const(operator.getitem), [parts, const(i + 1)], {}, pos) for i in range(len(pulled.args))]
+    items = tuple(inf.call(const(C.finish), [arg, part], {}, pos) for arg, part in zip(pulled.args, found, strict=True))
+    return Val(None, T.TupleType(tuple(i.type for i in items)), any_active(items), items)
 
 
 def must_expand(inf: Any, args: list[Val], kwargs: dict[str, Val]) -> bool:

@@ -95,6 +95,14 @@ class Derived:
 
 
 @dataclass(eq=False)
+class Pulled:
+    """The pullback that `pullback(f, *args)` gives inside a function that is being read."""
+
+    back: Val
+    args: list[Val]
+
+
+@dataclass(eq=False)
 class Words:
     """A dict whose keys are known strings."""
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,12 @@ from zad_jupyter.trace.json import to_json
 from zad_jupyter.trace.text import text
 from zad_jupyter.trace.tree import Limits, Node, summary, tree
 
+from zad_jupyter import api
+
 if TYPE_CHECKING:
     from zad_jupyter.compiler.calls import Call
 
-__all__ = ["Limits", "Node", "Trace", "html", "summary", "text", "to_json", "tree"]
+__all__ = ["Limits", "Node", "Trace", "html", "summary", "text", "to_json", "trace", "tree"]
 
 
 @dataclass
@@ -65,3 +68,22 @@ class Trace:
         if node is None:
             return html(Node("error", "no call was made"), footer=failed)
         return html(node, footer=failed)
+
+
+def trace(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Trace:
+    """Take a gradient with every call counted.
+
+    Args:
+        f: a function with a scalar value.
+        args: its arguments.
+        kwargs: passed on, not differentiated.
+
+    Returns:
+        The value, the gradient and the tree of calls; after an error the tree up to the failing call, and the error.
+
+    Example:
+        >>> import math, zad_jupyter as zad
+        >>> zad.trace(lambda x: math.sin(x) * 2, 0.0).gradient
+        (2.0,)
+    """
+    return Trace(*api.traced(f, args, kwargs))
