@@ -86,6 +86,7 @@ class Pair(Entry):
     result_type: T.Type = T.NEVER
     saved_type: T.Type = T.UNKNOWN
     result_active: bool = True
+    recursive: bool = False
 
 
 class Context:
@@ -304,8 +305,12 @@ class Pairs:
         own = f if closure is not None else function.code or f
         key = (id(own), tuple(T.key(t) for t in types), tuple(active), cells)
         found = self.entries.get(key)
-        if found is not None and found.alive and (found.forward is None or found.key[0] in compiling or usable(found)):
-            return found
+        if found is not None and found.alive:
+            if isinstance(found.forward, Late):
+                found.recursive = True
+                return found
+            if usable(found):
+                return found
         with lock:
             entry = Pair(key, getattr(f, "__name__", str(f)))
             entry.keep = (own, f if not isinstance(f, pytypes.FunctionType) else None)  # type: ignore[attr-defined]
@@ -326,7 +331,7 @@ class Pairs:
         began = time.perf_counter()
         registry.count("compilations")
         params = [Var(n, t, a) for n, t, a in zip(_param_names(f, function, cells), types, active, strict=True)]
-        for _ in range(5):
+        for attempt in range(8):
             assumed = entry.result_type
             context = Context(entry, compiling)
             inference = Inference(context, True, Call("recursed", entry.name))
@@ -337,11 +342,15 @@ class Pairs:
             resolved.params = params
             assert inference.result is not None
             entry.result_active = is_active(inference.result)
-            if inference.result.type == assumed:
+            found = inference.result.type
+            if not entry.recursive:
+                entry.result_type = found
                 break
-            entry.result_type = inference.result.type
-        else:
-            entry.result_type = T.UNKNOWN
+            found = T.limited(found)  # what the recursion gives is what its own code assumes of it
+            if found == assumed or assumed is T.UNKNOWN:
+                break
+            entry.result_type = found if attempt < 6 else T.UNKNOWN
+        entry.forward.result_type = entry.result_type
         forward, reverse = split(resolved, [p for p in params])
         context = Context(entry, compiling)
         done, value = optimised(context, forward, inactive(forward.params))

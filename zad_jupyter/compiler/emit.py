@@ -20,6 +20,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import intrinsics as I
+from .assigned import Assigned
 from .ir import Assign, Atom, Block, Const, For, Function, If, Op, Pop, Pos, Push, Rewind, Stmt, Try, Var, While, uses, walk
 from .runtime import Globals
 
@@ -47,6 +48,7 @@ class Late:
     def __init__(self, name: str) -> None:
         self.__name__ = name
         self.target: Any = None
+        self.result_type: Any = None
         self.waiting: list[tuple[dict[str, Any], str]] = []
 
     def resolve(self, target: Any) -> None:
@@ -445,6 +447,9 @@ class Emitter:
         self.body = []
         for text in guards:
             self.guard(text)
+        missing = list(Assigned(self.function).missing)
+        if missing:
+            self.statement(ast.Assign([self.at(ast.Name(self.name(var), ast.Store())) for var in missing], self.at(ast.Constant(None))))
         for stmt in self.function.body:
             METHODS[type(stmt)](self, stmt)
         [result] = self.operands([self.function.result])

@@ -25,6 +25,9 @@ def fold(f: Any, args: list[Val], kwargs: dict[str, Val]) -> Val | None:
         return None
     if f is operator.is_ or f is operator.is_not:
         return _identity(args, f is operator.is_)
+    if f is range and all(isinstance(arg.atom, Const) and type(arg.atom.value) is int for arg in args):
+        numbers = range(*[arg.atom.value for arg in args if isinstance(arg.atom, Const)])
+        return const(numbers) if len(numbers) <= 32 else None
     try:
         count = FOLDABLE.get(f)
     except TypeError:

@@ -208,7 +208,10 @@ class Inference(Resolve):
             if dead1 or dead2:
                 chosen_value = b if dead1 else a
                 if chosen_value is not None:
-                    act.set(var, self.outside(chosen_value))
+                    act.set(var, chosen_value)
+                continue
+            if not var.user and (a is None or b is None):  # our own name: read only where it is bound
+                act.set(var, a or b)  # type: ignore[arg-type]
                 continue
             act.set(var, self.merge(var.name, a, b, arms[0], arms[1]))
         if arms[0] or arms[1]:
@@ -219,9 +222,6 @@ class Inference(Resolve):
         value = self.act.get(var) if var is not None else None
         if var is not None and value is not None and isinstance(value.type, T.OptionalType):
             self.act.set(var, Val(value.atom, value.type.item, value.active))
-
-    def outside(self, value: Val) -> Val:
-        return value
 
     def merge(self, name: str, a: Val | None, b: Val | None, first: Block, second: Block) -> Val:
         """The value of a name after two branches that meet, with a copy at the end of each where they differ."""
@@ -238,8 +238,6 @@ class Inference(Resolve):
         for value, block in ((a, first), (b, second)):
             saved, self.out = self.out, block
             block.append(Assign(joined, self.atom(value)))
-            if isinstance(block[-1], Assign) and block[-1].target is not joined:
-                raise AssertionError
             self.out = saved
         return Val(joined, joined.type or T.UNKNOWN, joined.active, maybe_unbound=maybe_unbound)
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from . import types as T
-from .ir import Atom, Block, For, Stmt, Var
+from .ir import Atom, Block, Const, For, Stmt, Var
+from .source import PACKAGE
 from .values import Iterable, Val, any_active, const
 
 MAX_UNROLLED = 16
@@ -27,8 +28,9 @@ def loop_over(inf: Any, stmt: For, source: Val) -> None:
         source: what it iterates over.
     """
     source = inf.with_items(source, stmt.pos)
-    if source.items is not None and len(source.items) <= MAX_UNROLLED and _is_tuple(source) and stmt.stop is None:
-        for item in source.items:
+    items = source.items if source.items is not None and _is_tuple(source) else _known(inf, source)
+    if items is not None and len(items) <= MAX_UNROLLED and stmt.stop is None:
+        for item in items:
             if inf.dead:
                 return
             inf.act.set(stmt.target, item)
@@ -38,6 +40,17 @@ def loop_over(inf: Any, stmt: For, source: Val) -> None:
         by_index(inf, stmt, source)
         return
     over(inf, stmt, source, element_type(inf, source))
+
+
+def _known(inf: Any, source: Val) -> tuple[Val, ...] | None:
+    """In the code of a shipped rule, every loop over something that is known is unrolled: it is a formula."""
+    if not inf.act.function.file.startswith(PACKAGE):
+        return None
+    if source.items is not None:
+        return source.items
+    if isinstance(source.atom, Const) and isinstance(source.atom.value, range):
+        return tuple(const(i) for i in source.atom.value)
+    return None
 
 
 def _is_tuple(source: Val) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import types as pytypes
 from collections.abc import Callable
@@ -165,9 +166,11 @@ class Resolve:
         f = fn.atom.value
         if isinstance(f, pytypes.MethodType):
             return self.call(const(f.__func__), [const(f.__self__), *args], kwargs, pos)
-        if isinstance(f, Late) and f.target is not None:
-            f = f.target
-        if any(arg.type is T.NEVER and not arg.maybe_unbound for arg in args):
+        if isinstance(f, Late):
+            if f.target is None and f.result_type is not None and not self.select:
+                return self.emit(f, args, kwargs, T.TupleType((f.result_type, T.UNKNOWN)), False, pos)
+            f = f.target or f
+        if f is not I.build_tuple and any(arg.type is T.NEVER and not arg.maybe_unbound for arg in args):
             return self.emit(f, args, kwargs, T.NEVER, True, pos)
         handler = handlers.find(f)
         if handler is not None:
@@ -408,7 +411,7 @@ def place_parts(pos: Pos | None) -> tuple[str | None, int]:
 
 
 TOTAL = {operator.add, operator.sub, operator.mul, operator.neg, operator.pos, abs, operator.lt, operator.le, operator.gt,
-         operator.ge, operator.eq, operator.ne, operator.not_, operator.is_, operator.is_not, float, isinstance,
+         operator.ge, max, min, operator.eq, operator.ne, operator.not_, operator.is_, operator.is_not, float, isinstance,
          bool}  # fmt: skip
 TOTAL_ARRAY = {np.sum, np.shape, np.ndim, np.transpose, np.size}
 INEXACT = (T.FLOAT, T.FLOAT64, T.REAL)
@@ -421,6 +424,9 @@ def never_raises(f: Any, args: list[Val], type_: T.Type) -> bool:
         return f in TOTAL and (f not in (float,) or T.INT not in types)
     if f in (operator.is_, operator.is_not):
         return True
+    if f in (sum, math.prod) and len(args) == 1 and isinstance(args[0].type, T.ListType | T.TupleType):
+        inside = [item.type for item in args[0].items or ()] or [getattr(args[0].type, "item", T.UNKNOWN)]
+        return all(t in INEXACT for t in inside)
     arrays = [t for t in types if isinstance(t, T.ArrayType)]
     if len(arrays) == 1 and all(t in T.SCALARS or t in arrays for t in types) and arrays[0].dtype in "fdFD":
         return isinstance(f, np.ufunc) or f in TOTAL or f in (operator.truediv, operator.pow) or (f in TOTAL_ARRAY and len(args) == 1)

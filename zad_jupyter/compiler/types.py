@@ -139,6 +139,15 @@ def join(a: Type, b: Type) -> Type:
     return UNKNOWN
 
 
+def limited(type_: Type, depth: int = 3) -> Type:
+    """The same promise, but none about what lies deeper: what a recursion keeps would otherwise grow without end."""
+    if isinstance(type_, TupleType):
+        return TupleType(tuple(limited(item, depth - 1) for item in type_.items)) if depth else UNKNOWN
+    if isinstance(type_, LogType):
+        return type_ if depth else UNKNOWN
+    return type_
+
+
 def is_scalar(type_: Type) -> bool:
     """A Python or NumPy real number whose zero is simply 0.0."""
     return type_ in SCALARS

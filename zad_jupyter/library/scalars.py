@@ -12,7 +12,7 @@ from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
-from ..rules import non_differentiable, scalar_rule
+from ..rules import expression_rule, non_differentiable, scalar_rule
 
 
 def rule(f: Callable[..., Any], *partials: Callable[..., Any] | None) -> None:
@@ -63,8 +63,9 @@ rule(math.radians, lambda x, out: 0.017453292519943295)
 rule(math.erf, lambda x, out: 1.1283791670955126 * math.exp(-x * x))
 rule(math.erfc, lambda x, out: -1.1283791670955126 * math.exp(-x * x))
 rule(math.ldexp, lambda x, n, out: 2.0**n, None)
-rule(max, lambda a, b, out: above(a, b), lambda a, b, out: 1.0 - above(a, b))
-rule(min, lambda a, b, out: 1.0 - above_or_equal(a, b), lambda a, b, out: above_or_equal(a, b))
+# Python's max and min give their first argument at a tie.
+expression_rule(max, (Number, Number), lambda a, b, out, g: (g * (a >= b), g * (a < b)), layer="shipped")
+expression_rule(min, (Number, Number), lambda a, b, out, g: (g * (a <= b), g * (a > b)), layer="shipped")
 
 non_differentiable(
     math.floor, math.ceil, math.trunc, math.isnan, math.isinf, math.isfinite, math.isclose, math.gcd, math.factorial,
@@ -98,13 +99,3 @@ def power_rise(a: Any, b: Any, out: Any) -> Any:
 def log(a: Any) -> Any:
     """The real logarithm where there is one."""
     return math.log(a)
-
-
-def above(a: Any, b: Any) -> float:
-    """Which side `max` is on: Python's `max` gives its first argument at a tie."""
-    return 1.0 if a >= b else 0.0
-
-
-def above_or_equal(a: Any, b: Any) -> float:
-    """Which side `min` is on: Python's `min` gives its first argument at a tie."""
-    return 1.0 if a > b else 0.0
