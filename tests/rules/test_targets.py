@@ -68,7 +68,7 @@ class Plain(np.ndarray):
 
 
 class Overrides(np.ndarray):
-    def __mul__(self, other): return "mine"
+    def __lshift__(self, other): return "mine"
 
 
 class OverridesUfuncs(np.ndarray):
@@ -80,22 +80,22 @@ class OverridesFunctions(np.ndarray):
 
 
 def test_a_shipped_rule_is_no_candidate_where_the_class_overrides_the_dunder():
-    rule = rule_for(operator.mul, np.ndarray, object, shipped=True)
-    assert chosen(operator.mul, Plain, float) is rule
-    assert chosen(operator.mul, Overrides, float) is None
-    assert chosen(operator.mul, OverridesUfuncs, float) is None
-    assert chosen(operator.mul, np.ndarray, OverridesUfuncs) is None
+    rule = rule_for(operator.lshift, np.ndarray, object, shipped=True)
+    assert chosen(operator.lshift, Plain, float) is rule
+    assert chosen(operator.lshift, Overrides, float) is None
+    assert chosen(operator.lshift, OverridesUfuncs, float) is None
+    assert chosen(operator.lshift, np.ndarray, OverridesUfuncs) is None
 
 
 def test_a_dunder_counts_for_its_own_argument_only():
     class Reflected:
-        def __rmul__(self, other): return other
+        def __rlshift__(self, other): return other
     class Index:
         def __getitem__(self, i): return i
-    mul = rule_for(operator.mul, float, object, shipped=True)
+    shift = rule_for(operator.lshift, float, object, shipped=True)
     get = rule_for(operator.getitem, list, object, shipped=True)
-    assert chosen(operator.mul, float, Reflected) is None
-    assert chosen(operator.mul, float, int) is mul
+    assert chosen(operator.lshift, float, Reflected) is None
+    assert chosen(operator.lshift, float, int) is shift
     assert chosen(operator.getitem, list, Index) is get
 
 
@@ -108,8 +108,8 @@ def test_numpy_functions_heed_array_function_and_ufuncs_array_ufunc():
 
 
 def test_a_rule_of_the_user_is_asked_even_where_the_class_overrides():
-    rule = rule_for(operator.mul, Overrides, object)
-    assert chosen(operator.mul, Overrides, float) is rule
+    rule = rule_for(operator.lshift, Overrides, object)
+    assert chosen(operator.lshift, Overrides, float) is rule
 
 
 def test_a_rule_for_getitem_on_a_subclass_comes_before_shipped_ones():

@@ -18,6 +18,7 @@ from zad_jupyter.notebook.arguments import Names, no_options, wants_help
 from zad_jupyter.notebook.cells import Cells
 from zad_jupyter.notebook.display import RulesTable
 from zad_jupyter.rules import registry, which_rule
+from zad_jupyter.trace import trace as run_trace
 
 COMMANDS = ("rules", "which", "trace", "adjoint", "on", "off", "help")
 
@@ -132,7 +133,7 @@ class Zad:
             f, *positional = positional
         elif isinstance(f, api.Derivative):
             f = f.f
-        return api.trace(f, *positional, **keywords)
+        return run_trace(f, *positional, **keywords)
 
     def _trace_cell(self, body: str) -> Any:
         """Run all of a cell but its last line as usual, and trace the call that stands there."""
