@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from abc import get_cache_token
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -42,6 +43,8 @@ def gradient(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, 
     >>> gradient(lambda x, y: x * x * y, 3.0, 2.0)
     (12.0, 9.0)
     """
+    if get_cache_token() != doors.state.token:
+        doors.ask_again()
     if not kwargs and type(f) is FunctionType:
         run = _fast.get((id(f.__code__), *map(type, args)))
         if run is not None:
@@ -49,9 +52,11 @@ def gradient(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, 
             try:
                 result = run(f, *args)
             except BaseException as error:
+                __tracebackhide__ = True
                 raise doors.for_user(error) from None
             if result is not MISS:
                 return result  # type: ignore[no-any-return]
+    __tracebackhide__ = True  # IPython shows the user's own lines only
     return doors.run(f, args, kwargs, (True,) * len(args), False)  # type: ignore[no-any-return]
 
 
@@ -66,6 +71,7 @@ class Derivative:
         self.__name__ = getattr(f, "__name__", type(f).__name__) + "'"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         wanted = transform.positions(self.argnums, len(args))
         if self.has_aux:
             return self._with_aux(args, kwargs, wanted)
@@ -128,6 +134,7 @@ def pullback(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, 
     >>> y, back(1.0), back(10.0)
     (6.0, (2.0, 3.0), (20.0, 30.0))
     """
+    __tracebackhide__ = True
     return doors.pullback(f, args, kwargs)
 
 

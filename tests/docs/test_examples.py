@@ -51,11 +51,12 @@ def differs(expected: str, shown: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_example_runs_and_shows_what_the_page_says(page):
+def test_every_example_runs_and_shows_what_the_page_says(page, tmp_path):
     cells = examples(page.read_text())
     if not cells:
         pytest.skip("no examples")
     with running_kernel() as kernel:
+        kernel.ok(f"import os, sys; sys.path.append({str(ROOT)!r}); os.chdir({str(tmp_path)!r})")  # pages write files
         for number, example in enumerate(cells):
             reply = kernel(example.code, cell_id=f"{page.name}-{number}")
             where = f"{page.name}:{example.line}\n{example.code}\n"
@@ -74,6 +75,7 @@ def test_every_link_leads_somewhere(page):
 
 
 def test_what_a_page_says_is_compared():
-    wrong, error = examples("```python\n1 + 1   # → 3\n```\n```python\n1 / 0\n```\n```text\nZero...: division by zero\n```\n")
+    page = "```python\n1 + 1   # → 3\n```\n```python\n1 / 0\n```\n```text\nZero...: division by zero\n```\n"
+    wrong, error = examples(page)
     assert differs(wrong.expected, "2\n")
     assert not differs(error.expected, "ZeroDivisionError: division by zero")

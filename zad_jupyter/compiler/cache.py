@@ -92,10 +92,11 @@ class Pair(Entry):
 class Context:
     """One compilation: what it asks and what it relies on is written into its entry."""
 
-    def __init__(self, entry: Entry, compiling: frozenset[Any] = frozenset(), tracing: bool = False) -> None:
+    def __init__(self, entry: Entry, compiling: frozenset[Any] = frozenset(), traced: Pairs | None = None) -> None:
         self.entry = entry
+        self.pairs = traced or pairs
         self.compiling = compiling
-        self.tracing = tracing
+        self.tracing = traced is not None
         self.unknowns = 0
         self.size = 0
         self.generation = registry.snapshot()
@@ -167,14 +168,14 @@ class Context:
         cells = [Val(Var("cell", T.type_of(c)), T.type_of(c)) for c in _cell_values(f)]
         if cells:
             return None
-        found = pairs.get(f, [value_type(a) for a in args], [is_active(a) for a in args], 0, self.compiling)
+        found = self.pairs.get(f, [a.type for a in args], [is_active(a) for a in args], 0, self.compiling)
         self.entry.links.add(found)
         return found
 
     def pair_closure(self, closure: Closure, function: Function, captured: list[Val], args: list[Val]) -> Pair:
         """The compiled pair of an inner function, which takes what it closes over before its arguments."""
         values = [*captured, *args]
-        found = pairs.get(closure.inner, [v.type for v in values], [is_active(v) for v in values], len(captured), self.compiling, closure)
+        found = self.pairs.get(closure.inner, [v.type for v in values], [is_active(v) for v in values], len(captured), self.compiling, closure)
         self.entry.links.add(found)
         return found
 
@@ -183,10 +184,6 @@ class Context:
 
     def generated_type(self, function: Function) -> T.Type:
         return generated_type(function)
-
-
-def value_type(value: Val) -> T.Type:
-    return value.type
 
 
 def is_active(value: Val) -> bool:
@@ -285,12 +282,13 @@ def inactive(params: list[Var]) -> list[Val]:
 class Pairs:
     """Forward and reverse of callees, by function, types and which arguments are active."""
 
-    def __init__(self) -> None:
+    def __init__(self, traced: bool = False) -> None:
         self.entries: dict[Any, Pair] = {}
+        self.traced = traced  # of one traced gradient: every call is counted, and nothing is kept
 
     def get(
         self, f: Any, types: list[T.Type], active: list[bool], cells: int, compiling: frozenset[Any] = frozenset(),
-        closure: Closure | None = None,
+        closure: Closure | None = None, site: Any = None,
     ) -> Pair:  # fmt: skip
         """The pair of a function for these types, compiled if it is not yet.
 
@@ -300,10 +298,11 @@ class Pairs:
             cells: how many values f closes over.
             compiling: what is being compiled now, for recursion.
             closure: an inner function of code that is being read.
+            site: the call, where each has to have a pair of its own, to count its calls.
         """
         function, names = ir_of(f, len(types) - cells) if closure is None else (inner_function(closure.inner), closure.activation.globals)
         own = f if closure is not None else function.code or f
-        key = (id(own), tuple(T.key(t) for t in types), tuple(active), cells)
+        key = (id(own), tuple(T.key(t) for t in types), tuple(active), cells, site)
         found = self.entries.get(key)
         if found is not None and found.alive:
             if isinstance(found.forward, Late):
@@ -321,7 +320,8 @@ class Pairs:
             except BaseException:
                 self.entries.pop(key, None)
                 raise
-            add_entry(entry)
+            if not self.traced:
+                add_entry(entry)
         return entry
 
     def compile(
@@ -333,7 +333,7 @@ class Pairs:
         params = [Var(n, t, a) for n, t, a in zip(_param_names(f, function, cells), types, active, strict=True)]
         for attempt in range(8):
             assumed = entry.result_type
-            context = Context(entry, compiling)
+            context = Context(entry, compiling, self if self.traced else None)
             inference = Inference(context, True, Call("recursed", entry.name))
             entry.tree = inference.node
             outside = [Val(p, p.type or T.UNKNOWN, p.active) for p in params[:cells]]
@@ -357,8 +357,8 @@ class Pairs:
         _result_types[id(done)] = value.type
         saved_type = value.items[1].type if value.items is not None else T.UNKNOWN
         seed = entry.result_type if T.is_scalar(entry.result_type) or isinstance(entry.result_type, T.ArrayType) else T.UNKNOWN
-        if seed in (T.INT, T.REAL):
-            seed = T.FLOAT
+        if seed in (T.INT, T.REAL, T.FLOATING):
+            seed = T.FLOATING
         back, _ = optimised(context, reverse, [Val(Var("saved", saved_type), saved_type), Val(Var("seed_bar", seed), T.UNKNOWN)])
         entry.saved_type = saved_type
         for late, ir, title in ((entry.forward, done, "forward"), (entry.reverse, back, "reverse")):
@@ -403,23 +403,24 @@ def lookup(site: runtime.Site, fn: Any, args: tuple[Any, ...]) -> tuple[Any, run
     if site.keywords:
         fn = _with_keywords(fn, site.keywords)
     cells = [] if generated_ir(fn) is not None else _cell_values(fn)
-    entry = entry_at(fn, cells, args, active)
+    entry = entry_at(fn, cells, args, active, site.pairs, site)
     if entry is None:
         return fn(*args), None
-    if site.node is not None and entry.tree is not None:
-        site.node.children += [child for child in entry.tree.children if child not in site.node.children]
+    site.show(entry.tree)
     y, saved = entry.forward(*cells, *args)
     if not entry.result_active:
         return y, None
     return y, runtime.Back(entry.reverse, saved, entry.saved_type, len(cells), method)
 
 
-def entry_at(fn: Any, cells: list[Any], args: tuple[Any, ...], active: tuple[bool, ...]) -> Pair | None:
+def entry_at(fn: Any, cells: list[Any], args: tuple[Any, ...], active: tuple[bool, ...], traced: Any = None, site: Any = None) -> Pair | None:
     """The pair for a function and actual arguments; None if nothing differentiable goes in."""
     types = [T.type_of(value) for value in (*cells, *args)]
     wanted = (True,) * len(cells) + tuple(active)
     flags = [want and differentiable(type_) for want, type_ in zip(wanted, types, strict=True)]
-    return pairs.get(fn, types, flags, len(cells)) if any(flags) else None
+    if not any(flags):
+        return None
+    return pairs.get(fn, types, flags, len(cells)) if traced is None else traced.get(fn, types, flags, len(cells), site=site)
 
 
 def _forward_again(site: runtime.Site, fn: Any, *args: Any) -> tuple[Any, runtime.Back | None]:

@@ -12,8 +12,10 @@ from . import types as T
 
 def cotangent_of(type_: T.Type) -> T.Type:
     """The type of a value's cotangent, None where it may be absent."""
-    if type_ in (T.FLOAT, T.INT, T.REAL):
+    if type_ in (T.FLOAT, T.INT):
         return T.FLOAT
+    if type_ in (T.REAL, T.FLOATING):
+        return T.FLOATING
     if T.is_scalar(type_):
         return type_
     if isinstance(type_, T.ArrayType):
@@ -53,7 +55,7 @@ def cotangent_type(f: Any, args: list[T.Type]) -> T.Type:
             return optional(stripped(buffer.item))
         return T.UNKNOWN
     if f is C.real_part:
-        return args[0] if args[0] in (T.FLOAT, T.FLOAT64) or (isinstance(args[0], T.ArrayType) and args[0].dtype in "fd") else T.UNKNOWN
+        return args[0] if args[0] in (T.FLOAT, T.FLOAT64, T.FLOATING) or (isinstance(args[0], T.ArrayType) and args[0].dtype in "fd") else T.UNKNOWN
     if f is C.sum_to or f is C.broadcast_like:
         return resized(args[0], args[1])
     return T.UNKNOWN

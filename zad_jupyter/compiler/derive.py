@@ -14,6 +14,7 @@ from typing import Any
 from .. import cotangents as C
 from . import pullbacks, runtime
 from . import types as T
+from .emit import Late
 from .instantiate import instantiate
 from .ir import Atom, Const, If, Op, Pos, Var
 from .values import Val, any_active, const
@@ -291,6 +292,8 @@ def link(inf: Any, f: pytypes.FunctionType, args: list[Val], kwargs: dict[str, V
 
 def _linked(inf: Any, entry: Any, fn: Atom, args: list[Val], pos: Pos | None) -> Val:
     args = [settled(inf, arg) for arg in args]
+    if entry.tree is not None and not isinstance(entry.forward, Late) and inf.select:
+        inf.node.children += entry.tree.children
     pair = inf.emit(entry.forward, args, {}, T.UNKNOWN, True, pos, name="pair")
     if entry.result_type is T.NEVER:  # the recursion itself: its type is what the other branches say
         return Val(pair.atom, T.NEVER, True)
@@ -320,7 +323,7 @@ def link_closure(inf: Any, closure: Any, function: Any, args: list[Val], kwargs:
 def at_run_time(inf: Any, fn: Val, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
     """A call site whose types are known only when it runs."""
     active = [fn.active, *[any_active([a]) for a in args], *[any_active([a]) for a in kwargs.values()]]
-    site = runtime.Site(tuple(active), tuple(kwargs), pos, inf.node if inf.select else None)
+    site = runtime.Site(tuple(active), tuple(kwargs), pos, inf.node if inf.select else None, inf.context.pairs if inf.context.tracing else None)
     fn, *args = [settled(inf, value) for value in (fn, *args)]
     kwargs = {name: settled(inf, value) for name, value in kwargs.items()}
     pair = inf.emit(runtime.call_forward, [Val(Const(site), T.UNKNOWN), fn, *args, *kwargs.values()], {}, T.UNKNOWN, True, pos, name="pair")

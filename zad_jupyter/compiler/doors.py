@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types as pytypes
+from abc import get_cache_token
 from collections.abc import Callable
 from typing import Any
 
@@ -24,10 +25,17 @@ class State:
     """What ran last."""
 
     last: Callable[..., Any] | None = None
+    token: Any = get_cache_token()  # goes up when a class is registered with an ABC: answers may differ then
 
 
-import os
-DEBUG=os.environ.get("ZAD_DEBUG")
+def ask_again() -> None:
+    """A class was registered with an ABC: put every entry's questions again."""
+    state.token = get_cache_token()
+    for entry in cache.entries():
+        if entry.alive and not cache.still_true(entry):
+            cache.drop(entry)
+
+
 state = State()
 for_user = tracebacks.for_user
 
@@ -54,6 +62,9 @@ def key_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted
 
 def run(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, value: bool) -> Any:
     """The gradient of f (with its value, if that is asked for), compiled if it is not yet."""
+    __tracebackhide__ = True
+    if get_cache_token() != state.token:
+        ask_again()
     f, args, wanted, extra = unwrap(f, args, wanted)
     key = key_of(f, args, kwargs, wanted, value)
     given = (f, *args, *kwargs.values())
@@ -77,6 +88,7 @@ def _without(result: Any, extra: int, value: bool) -> Any:
 
 
 def _call(run: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+    __tracebackhide__ = True
     try:
         return run(*given)
     except BaseException as error:
@@ -85,11 +97,11 @@ def _call(run: Callable[..., Any], given: tuple[Any, ...]) -> Any:
 
 def compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, value: bool, key: Any) -> Entry:
     """Compile an entry and put it where calls find it."""
+    __tracebackhide__ = True
     with cache.lock:
         try:
             entry = transform.compile_joint(f, args, kwargs, wanted, value)
         except Exception as error:
-            if DEBUG: raise
             raise for_user(error) from None
         own = f.__code__ if isinstance(f, pytypes.FunctionType) else f
         entry.key = key
@@ -140,6 +152,7 @@ class Pulled:
         self.name = name
 
     def __call__(self, ybar: Any) -> tuple[Any, ...]:
+        __tracebackhide__ = True
         if self.shape is not None and np.shape(ybar) != self.shape:
             raise TypeError(
                 f"the value of {self.name} has shape {self.shape}, so its cotangent must have that shape too; got {np.shape(ybar)}"
@@ -156,6 +169,7 @@ class Pulled:
 
 def pullback(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Pulled]:
     """The value of f and its pullback; arrays that the caller still holds are copied first."""
+    __tracebackhide__ = True
     f, given, wanted, extra = unwrap(f, args, (True,) * len(args))
     kept = tuple(_copied(value) for value in given)
     site = runtime.Site((False, *wanted, *(False for _ in kwargs)), tuple(kwargs), None, None)

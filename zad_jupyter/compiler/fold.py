@@ -16,7 +16,7 @@ FOLDABLE: dict[Callable[..., Any], int] = {
     operator.eq: 2, operator.ne: 2, operator.not_: 1,
 }  # fmt: skip
 PLAIN = (int, float, bool)
-FLOATS = (T.FLOAT, T.FLOAT64)
+FLOATS = (T.FLOAT, T.FLOAT64, T.FLOATING)
 
 
 def fold(f: Any, args: list[Val], kwargs: dict[str, Val]) -> Val | None:
@@ -74,6 +74,6 @@ def _identity(args: list[Val], positive: bool) -> Val | None:
         return const((a.atom.value is b.atom.value) is positive)
     if not (isinstance(b.atom, Const) and b.atom.value is None):
         return None
-    if a.items is not None or (T.class_of(a.type) is not None or a.type is T.REAL):
+    if a.items is not None or (T.class_of(a.type) is not None or a.type in T.SCALARS):
         return const((a.type == T.NONE) is positive)
     return None

@@ -492,7 +492,7 @@ def in_place(plain: Callable[..., Any], inplace: Callable[..., Any], symbol: str
     def handler(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
         left = args[0].type
         cls = T.class_of(left)
-        if left is T.REAL or left is T.NEVER or (cls is not None and (cls in IMMUTABLE or issubclass(cls, np.generic))):
+        if left in T.SCALARS or left is T.NEVER or (cls is not None and (cls in IMMUTABLE or issubclass(cls, np.generic))):
             return inf.call(const(plain), args, {}, pos)  # type: ignore[no-any-return]
         if cls is None:
             return inf.at_run_time(const(inplace), args, {}, pos)  # type: ignore[no-any-return]
@@ -535,10 +535,10 @@ def add(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> V
 @handles(C.finish)
 def finish(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
     value, cotangent = args
-    if T.is_scalar(value.type) and value.type != T.FLOAT64:
+    if T.is_scalar(value.type):
         if cotangent.type == T.NONE:
             return const(0.0)
-        if cotangent.type in (T.FLOAT, T.FLOAT64):
+        if cotangent.type in (T.FLOAT, T.FLOAT64, T.FLOATING):
             return cotangent
     type_ = value.type if isinstance(value.type, T.ArrayType) and value.type.dtype in "fd" else T.UNKNOWN
     if T.is_scalar(value.type):
@@ -604,7 +604,7 @@ def copied_log(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | Non
 @handles(C.seed_like)
 def seed_like(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
     type_ = args[0].type
-    if type_ in (T.FLOAT, T.INT, T.REAL):
+    if type_ in (T.FLOAT, T.INT, T.REAL, T.FLOATING):
         return const(1.0)
     return inf.emit(C.seed_like, args, {}, type_ if type_ == T.FLOAT64 else T.UNKNOWN, False, pos, pure=True)  # type: ignore[no-any-return]
 

@@ -93,7 +93,7 @@ def element_type(inf: Any, source: Val) -> T.Type:
 def by_index(inf: Any, stmt: For, source: Val) -> None:
     """A loop over indices, for sequences whose items are differentiated."""
     count = length(inf, source, stmt)
-    indices = inf.call(const(range), [count], {}, stmt.pos)
+    indices = inf.emit(range, [count], {}, T.Exact(range), False, stmt.pos)  # ours, not a call of the user's
     index = Var("i", T.INT)
 
     def begin() -> None:

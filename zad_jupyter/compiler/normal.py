@@ -13,7 +13,6 @@ import operator
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from ..rules.errors import UnsupportedError
 from . import intrinsics as I
@@ -27,6 +26,9 @@ NAMES |= {
     ast.ClassDef: "a class defined inside a function", ast.AsyncFunctionDef: "`async def`", ast.TryStar: "`except*`",
     ast.Delete: "`del`", ast.Nonlocal: "`nonlocal`",
 }  # fmt: skip
+
+
+MAX_FORMS = 4096
 
 
 @dataclass
@@ -332,7 +334,9 @@ class Normalizer(Expressions):
             self.assign(self.locals[alias.asname or alias.name], value, node)
 
 
-@lru_cache(maxsize=4096)
+_forms: dict[int, tuple[types.CodeType, Function]] = {}  # by identity: equal code may stand in two files
+
+
 def normal_form(code: types.CodeType) -> Function:
     """Bring the function that a code object belongs to into the small language.
 
@@ -340,6 +344,9 @@ def normal_form(code: types.CodeType) -> Function:
         SourceError: its source cannot be had or has changed.
         UnsupportedError: it uses something the compiler cannot differentiate, named with file and line.
     """
+    known = _forms.get(id(code))
+    if known is not None:
+        return known[1]
     kind = kind_of(code)
     if kind:
         raise UnsupportedError(
@@ -347,7 +354,11 @@ def normal_form(code: types.CodeType) -> Function:
             f"Write a rule for it, or return a list instead."
         )
     node = source.definition(code)
-    return Normalizer(code.co_name, code.co_filename, code).function(node, list(code.co_freevars))
+    form = Normalizer(code.co_name, code.co_filename, code).function(node, list(code.co_freevars))
+    if len(_forms) >= MAX_FORMS:
+        _forms.clear()
+    _forms[id(code)] = (code, form)
+    return form
 
 
 def kind_of(code: types.CodeType) -> str:

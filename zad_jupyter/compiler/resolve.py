@@ -414,7 +414,7 @@ TOTAL = {operator.add, operator.sub, operator.mul, operator.neg, operator.pos, a
          operator.ge, max, min, operator.eq, operator.ne, operator.not_, operator.is_, operator.is_not, float, isinstance,
          bool}  # fmt: skip
 TOTAL_ARRAY = {np.sum, np.shape, np.ndim, np.transpose, np.size}
-INEXACT = (T.FLOAT, T.FLOAT64, T.REAL)
+INEXACT = (T.FLOAT, T.FLOAT64, T.FLOATING, T.REAL)
 
 
 def never_raises(f: Any, args: list[Val], type_: T.Type) -> bool:

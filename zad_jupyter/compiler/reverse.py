@@ -395,7 +395,7 @@ def joint(function: Function, wanted: list[Var | None], seed: Atom | None = None
     rev = Reverser()
     result = function.result
     if isinstance(result, Var) and result.active:
-        one: Atom = seed or (Const(1.0) if result.type in (T.FLOAT, T.INT, T.REAL) else rev.emit(C.seed_like, result))
+        one: Atom = seed or (Const(1.0) if result.type in (T.FLOAT, T.INT, T.REAL, T.FLOATING) else rev.emit(C.seed_like, result))
         rev.add(result, one)
     forward = rev.block(function.body)
     given = [finished(rev, var) for var in wanted]

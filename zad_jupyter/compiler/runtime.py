@@ -63,11 +63,26 @@ def bound_method(function: Any, owner: Any) -> Any:
 class Site:
     """A place in the user's code where a function is called whose arguments' types the compiler does not know."""
 
-    def __init__(self, active: tuple[bool, ...], keywords: tuple[str, ...], pos: Pos | None, node: Call | None) -> None:
+    def __init__(
+        self, active: tuple[bool, ...], keywords: tuple[str, ...], pos: Pos | None, node: Call | None, pairs: Any = None
+    ) -> None:  # fmt: skip
         self.active = active
         self.keywords = keywords
         self.pos = pos
         self.node = node
+        self.pairs = pairs  # those of a traced gradient
+        self.shown: list[Call] = []
+
+    def show(self, tree: Call | None) -> None:
+        """Write what was chosen here into the selection tree, with the place of the call."""
+        if self.node is None or tree is None:
+            return
+        for child in tree.children:
+            if not any(child is other for other in self.shown):
+                self.shown.append(child)
+                self.node.children.append(child)
+                if child.file is None and self.pos is not None:
+                    child.file, child.line = self.pos.file, self.pos.line
 
 
 class Attribute:

@@ -52,8 +52,8 @@ class Choice:
 
 def classes_of(value: Val) -> tuple[type, ...]:
     """The classes that an argument may have; none if that is not known."""
-    if value.type is T.REAL:
-        return (int, float)
+    if value.type in T.POSSIBLE:
+        return tuple(option.cls for option in T.POSSIBLE[value.type])
     cls = T.class_of(value.type)
     if cls is None and value.what is not None:
         cls = pytypes.FunctionType
@@ -89,7 +89,7 @@ def _hashable(f: Any) -> bool:
 def _ask_operator(context: Any, f: Any, args: list[Val]) -> Choice | None:
     a, b = (T.class_of(arg.type) for arg in args)
     name = BINARY[f]
-    if (a is None and args[0].type is not T.REAL) or (b is None and args[1].type is not T.REAL):
+    if (a is None and args[0].type not in T.SCALARS) or (b is None and args[1].type not in T.SCALARS):
         return question(context, f, args, {})
     methods = [(getattr(a, f"__{name}__", None), args), (getattr(b, f"__r{name}__", None), args[::-1])]
     if a is not None and b is not None and a is not b and issubclass(b, a):

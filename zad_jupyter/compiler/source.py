@@ -17,7 +17,7 @@ from functools import lru_cache
 from ..rules.errors import UnsupportedError
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FUTURE = 0x1FF0000 | 0x20000  # the compiler flags that `from __future__` sets
+FUTURE = 0x1FE0000  # the compiler flags that `from __future__` sets
 Definition = ast.FunctionDef | ast.Lambda
 
 
@@ -32,9 +32,15 @@ def _parsed(text: str) -> ast.Module:
 
 @lru_cache(maxsize=256)
 def _compiled(text: str, filename: str, flags: int) -> frozenset[types.CodeType]:
-    """Every code object that compiling a text makes, however deeply nested."""
+    """Every code object that compiling a text makes, however deeply nested.
+
+    A notebook compiles a cell statement by statement, and `m.f()` becomes other instructions where the same unit
+    imports m: so both ways are tried.
+    """
     found: set[types.CodeType] = set()
-    todo = [compile(_parsed(text), filename, "exec", flags=flags, dont_inherit=True)]
+    tree = _parsed(text)
+    units = [tree, *[ast.Module([statement], []) for statement in tree.body if len(tree.body) > 1]]
+    todo = [compile(unit, filename, "exec", flags=flags, dont_inherit=True) for unit in units]
     while todo:
         code = todo.pop()
         found.add(code)

@@ -47,7 +47,7 @@ def compile_joint(f: Any, args: Sequence[Any], kwargs: dict[str, Any], wanted: W
     began = time.perf_counter()
     registry.count("compilations")
     entry = Entry(None, display_name(f))
-    context = Context(entry, tracing=tracing)
+    context = Context(entry, traced=cache.Pairs(traced=True) if tracing else None)
     f_var = Var("f", T.UNKNOWN)
     context.top = (f, f_var)
     params = [Var(f"x{i}" if len(args) > 1 else "x", T.type_of(a)) for i, a in enumerate(args)]

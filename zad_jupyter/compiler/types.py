@@ -65,7 +65,8 @@ class _Named(Type):
 
 UNKNOWN = _Named("unknown")
 NEVER = _Named("never")  # no value gets here: the other side decides a join
-REAL = _Named("real")  # an int or a float
+FLOATING = _Named("floating")  # a float, Python's or NumPy's
+REAL = _Named("real")  # one of these, or an int
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,8 @@ class LogType(Type):
 
 INT, FLOAT, BOOL, COMPLEX, STR, NONE = (Exact(cls) for cls in (int, float, bool, complex, str, type(None)))
 FLOAT64 = Exact(np.float64)
-SCALARS = (INT, FLOAT, REAL, FLOAT64)
+SCALARS = (INT, FLOAT, FLOAT64, FLOATING, REAL)
+POSSIBLE = {FLOATING: (FLOAT, FLOAT64), REAL: (INT, FLOAT, FLOAT64)}
 
 
 def key(type_: Type) -> Any:
@@ -125,8 +127,8 @@ def join(a: Type, b: Type) -> Type:
     if isinstance(a, OptionalType) or isinstance(b, OptionalType):
         inner = join(*[t.item if isinstance(t, OptionalType) else t for t in (a, b)])
         return inner if inner is UNKNOWN else OptionalType(inner)
-    if {a, b} <= {INT, FLOAT, REAL, BOOL} and BOOL not in (a, b):
-        return REAL
+    if a in SCALARS and b in SCALARS:
+        return REAL if INT in (a, b) or REAL in (a, b) else FLOATING
     if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.items) == len(b.items):
         return TupleType(tuple(map(join, a.items, b.items)))
     if isinstance(a, ListType) and isinstance(b, ListType):
@@ -260,10 +262,12 @@ def result_type(f: Callable[..., Any], args: list[tuple[Type, Any]], kwargs: dic
     """
     if not is_pure(f):
         return UNKNOWN
-    if REAL in [part[0] for part in args]:
-        args_int = [(INT if t is REAL else t, v) for t, v in args]
-        args_float = [(FLOAT if t is REAL else t, v) for t, v in args]
-        return join(result_type(f, args_int, kwargs), result_type(f, args_float, kwargs))
+    for position, (type_, _) in enumerate(args):
+        if type_ in POSSIBLE:
+            joined: Type = NEVER
+            for option in POSSIBLE[type_]:
+                joined = join(joined, result_type(f, [*args[:position], (option, ()), *args[position + 1 :]], kwargs))
+            return joined
     try:
         question = (f, tuple((key(t), repr(v)) for t, v in args), tuple((n, key(t), repr(v)) for n, (t, v) in kwargs.items()))
         known = _tried.get(question)
