@@ -17,7 +17,7 @@ from . import types as T
 from .emit import Late
 from .instantiate import instantiate
 from .ir import Atom, Const, If, Op, Pos, Var
-from .values import Val, any_active, const
+from .values import Val, any_active, captured, const
 
 
 @dataclass
@@ -308,15 +308,15 @@ def link_closure(inf: Any, closure: Any, function: Any, args: list[Val], kwargs:
     """An inner function that calls itself: compiled on its own, with what it closes over as further arguments."""
     from .select import bind
 
-    captured = [value for value in inf.captured(closure, function) if value.what is not closure]
-    if any(value.what is not None or value.maybe_unbound for value in captured):
+    seen = [value for value in captured(closure) if value.what is not closure]
+    if any(value.what is not None or value.maybe_unbound for value in seen):
         return None
     bound = bind(inf, function, args, kwargs, closure.defaults, closure.keyword_defaults, pos)
     ordered = [bound[param] for param in function.params]
     if any(value.what is not None for value in ordered):
         return None
-    given = [*captured, *ordered]
-    entry = inf.context.pair_closure(closure, function, captured, ordered)
+    given = [*seen, *ordered]
+    entry = inf.context.pair_closure(closure, function, seen, ordered)
     return _linked(inf, entry, Const(closure.inner), given, pos)
 
 

@@ -20,10 +20,12 @@ from .cotangent_types import cotangent_type
 from .emit import Late
 from .fold import fold
 from .iterate import loop_over
+from .known import compiled, names
 from .ir import Atom, Block, Const, Function, Op, Pos, Var
+from .mutation import changes, may_change_arguments
 from .normal import inner_function, normal_form
 from .select import ask, bind, display_name
-from .values import Activation, Bound, Closure, Derived, Pulled, Val, Words, any_active, const
+from .values import Activation, Bound, Closure, Derived, Pulled, Val, Words, any_active, captured, const
 
 MAX_INLINE = 120  # statements of a callee that is written in place of its call
 MAX_CODE = 4000  # statements of one compiled function, after inlining
@@ -66,7 +68,7 @@ class Resolve:
             what = value.what
             return self.emit(what.door, [what.function, const(what.argnums)], {}, T.UNKNOWN, False, self.here).atom  # type: ignore[return-value]
         if value.atom is None and isinstance(value.what, Bound):
-            return handlers.bound_method(self, [const(value.what.function), value.what.owner], {}, self.here).atom  # type: ignore[return-value]
+            return compiled.bound_method(self, [const(value.what.function), value.what.owner], {}, self.here).atom  # type: ignore[return-value]
         if value.atom is None:
             if value.items is None:
                 raise self.unsupported("`zip`, `enumerate` or `reversed` other than in a `for` loop", None)
@@ -186,6 +188,9 @@ class Resolve:
         function = self.context.generated(f)
         if function is not None:
             return self.call_generated(f, function, args, pos)
+        changed = changes(f, args, kwargs)
+        if changed and self.select:
+            raise self.unsupported(changed, pos)
         if not any_active(args) and not any_active(kwargs.values()):
             return self.call_inactive(f, args, kwargs, pos)
         return self.choose(f, args, kwargs, pos)
@@ -218,6 +223,8 @@ class Resolve:
                 return self.inline(normal_form(f.__code__), f, args, kwargs, pos)
             except UnsupportedError:
                 pass  # then it is called as it is
+        if self.select and isinstance(f, pytypes.FunctionType) and runtime.is_readable(f) and may_change_arguments(f, args):
+            raise self.unsupported(f"a call of {f.__name__}, which may change an argument in place,", pos)
         pure = T.is_pure(f)
         question = self.question(f, args, kwargs) if pure else None
         if question is not None:
@@ -285,6 +292,11 @@ class Resolve:
         if answer.outcome == "ambiguous":
             self.record("error", f, args, pos, None, note="ambiguous")
             return self.fail(answer.error(), pos)
+        if takes_arrays(f) and (answer.outcome == "none" or answer.rule.kind == "rrule" and answer.rule.layer == "shipped"):
+            lists = [isinstance(a.type, T.ListType | T.TupleType) and any_active([a]) for a in args]
+            if any(lists):  # NumPy's functions make arrays of lists first
+                return self.call(const(f), [self.call(const(np.array), [a], {}, pos) if is_list else a for a, is_list in
+                                            zip(args, lists, strict=True)], kwargs, pos)  # fmt: skip
         if answer.outcome == "none" or answer.outcome == "opted-out":
             return self.look_inside(answer.function, answer, args, kwargs, pos)
         self.record("inactive" if answer.rule.kind == "non_differentiable" else "hit", f, args, pos, answer.rule)
@@ -331,7 +343,7 @@ class Resolve:
         act = Activation(function, f.__globals__, pos)
         act.env.update(bind(self, function, args, kwargs, defaults, words, pos))
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-            act.env[function.free[name]] = handlers.read_cell(self, f, name, cell, pos)
+            act.env[function.free[name]] = names.read_cell(self, f, name, cell, pos)
         return self.run(act)
 
     def run(self, act: Activation) -> Val:
@@ -345,7 +357,7 @@ class Resolve:
             linked = derive.link_closure(self, closure, function, args, kwargs, pos)
             if linked is not None:
                 return linked
-            made = Val(self.materialise(closure), T.Exact(pytypes.FunctionType), self.captures_active(closure, function))
+            made = Val(self.materialise(closure), T.Exact(pytypes.FunctionType), any_active([Val(None, T.UNKNOWN, what=closure)]))
             return self.at_run_time(made, args, kwargs, pos)
         act = Activation(function, closure.activation.globals, pos)
         act.env.update(bind(self, function, args, kwargs, closure.defaults, closure.keyword_defaults, pos))
@@ -358,17 +370,6 @@ class Resolve:
             self.node.children.append(hidden)
         return self.into(hidden, lambda: self.run(act))
 
-    def captured(self, closure: Closure, function: Function) -> list[Val]:
-        outer, values = closure.inner.outer, []
-        for name in function.free:
-            target = outer.locals.get(name) or outer.free[name]
-            value = closure.activation.get(target)
-            values.append(value or Val(Const(I.UNBOUND), T.NEVER, maybe_unbound=True))
-        return values
-
-    def captures_active(self, closure: Closure, function: Function) -> bool:
-        return any_active(value for value in self.captured(closure, function) if value.what is not closure)
-
     def materialise(self, closure: Closure) -> Atom:
         """An inner function as a real object, for when it goes where the compiler cannot follow it."""
         function = inner_function(closure.inner)
@@ -380,14 +381,14 @@ class Resolve:
         if again:
             raise self.unsupported(f"`{closure.inner.name}`, which closes over `{again[0]}`, a name that is bound more than once,")
         function.free = {name: function.free[name] for name in function.code.co_freevars}  # in the order of the cells
-        captured = self.captured(closure, function)
-        own = next((i for i, value in enumerate(captured) if value.what is closure), -1)
-        values = [Val(Const(None), T.NONE) if i == own else value for i, value in enumerate(captured)]
+        seen = captured(closure)
+        own = next((i for i, value in enumerate(seen) if value.what is closure), -1)
+        values = [Val(Const(None), T.NONE) if i == own else value for i, value in enumerate(seen)]
         if own >= 0 and any_active(values):
             raise self.unsupported(f"`{closure.inner.name}`, an inner function that calls itself and is used as a value,")
         head = [Val(Const(function.code), T.UNKNOWN), Val(Const(runtime.Globals(closure.activation.globals)), T.UNKNOWN),
                 self.build(tuple(closure.defaults)), const(own)]  # fmt: skip
-        return handlers.make_closure(self, [*head, *values], {}, self.here).atom  # type: ignore[return-value]
+        return compiled.make_closure(self, [*head, *values], {}, self.here).atom  # type: ignore[return-value]
 
     # -- left to run time
 
@@ -415,6 +416,12 @@ TOTAL = {operator.add, operator.sub, operator.mul, operator.neg, operator.pos, a
          bool}  # fmt: skip
 TOTAL_ARRAY = {np.sum, np.shape, np.ndim, np.transpose, np.size}
 INEXACT = (T.FLOAT, T.FLOAT64, T.FLOATING, T.REAL)
+
+
+def takes_arrays(f: Any) -> bool:
+    """Whether f is a function of NumPy's that takes lists for arrays."""
+    return isinstance(f, np.ufunc) or (str(getattr(f, "__module__", None)).split(".")[0] == "numpy" and not isinstance(f, type)
+                                       and f not in (np.array, np.asarray, np.concatenate, np.stack))  # fmt: skip
 
 
 def never_raises(f: Any, args: list[Val], type_: T.Type) -> bool:

@@ -13,6 +13,7 @@ import os
 import types
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 from ..rules.errors import UnsupportedError
 
@@ -109,8 +110,7 @@ def _on_one_line(code: types.CodeType) -> Definition | None:
 def _find(tree: ast.AST, code: types.CodeType) -> Definition | None:
     found = [node for node in ast.walk(tree) if _could_be(node, code)]
     if len(found) > 1:
-        spans = set(code.co_positions())
-        found = [node for node in found if _span(node) in spans] or found
+        found = _around(code, found)
     return found[0] if len(found) == 1 else None
 
 
@@ -123,12 +123,24 @@ def _could_be(node: ast.AST, code: types.CodeType) -> bool:
     return False
 
 
-def _span(node: ast.AST) -> tuple[int, int, int, int]:
-    """The extent of what a lambda returns: its last instruction carries just this."""
-    if not isinstance(node, ast.Lambda):
-        return (0, 0, 0, 0)
-    body = node.body
-    return (body.lineno, body.end_lineno or 0, body.col_offset, body.end_col_offset or 0)
+def _around(code: types.CodeType, nodes: list[Definition]) -> list[Definition]:
+    """The smallest of some definitions whose body holds every instruction of a code object."""
+    spots = [p for p in code.co_positions() if p[0] is not None and p[2] is not None and p[2:] != (0, 0)]
+
+    def extent(node: Definition) -> tuple[tuple[int, int], tuple[int, int]]:
+        body = node.body if isinstance(node, ast.Lambda) else node
+        return (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
+
+    holding = [
+        node for node in nodes
+        if all(extent(node)[0] <= (p[0], p[2]) and (p[1], p[3]) <= extent(node)[1] for p in spots)  # type: ignore[operator]
+    ]  # fmt: skip
+    inner = [node for node in holding if not any(other is not node and _within(extent(other), extent(node)) for other in holding)]
+    return inner if len(inner) == 1 else []
+
+
+def _within(inner: tuple[Any, Any], outer: tuple[Any, Any]) -> bool:
+    return bool(outer[0] <= inner[0] and inner[1] <= outer[1])
 
 
 def inner_codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -142,5 +154,5 @@ def inner_code(code: types.CodeType, node: Definition) -> types.CodeType | None:
     """The code object, among those inside `code`, that a nested definition compiles to."""
     found = [inner for inner in inner_codes(code) if _could_be(node, inner)]
     if len(found) > 1:
-        found = [inner for inner in found if _span(node) in set(inner.co_positions())]
+        found = [inner for inner in found if _around(inner, [node])]
     return found[0] if found else None

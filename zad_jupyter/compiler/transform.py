@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import cotangents as C
 from ..rules import registry
-from . import cache, derive, handlers, runtime
+from . import cache, derive, handlers, known, runtime
 from . import types as T
 from .cache import MISS, Context, Entry
 from .calls import Call
@@ -115,7 +115,7 @@ def check_scalar(function: Function, inference: Inference) -> None:
     """A gradient is of a scalar: where the type does not say that it is one, generated code checks."""
     result = inference.result
     assert result is not None
-    if result.type in T.SCALARS or result.type is T.NEVER or result.type == T.COMPLEX:
+    if result.type in T.SCALARS or result.type is T.NEVER:
         return
     inference.out = function.body
     if isinstance(result.type, T.TupleType | T.ListType):
@@ -141,6 +141,8 @@ def scalar_only(value: Any) -> Any:
         )
     if not isinstance(value, float | int | complex | np.generic | np.ndarray):
         not_scalar(value)
+    if np.iscomplexobj(value):
+        raise TypeError("gradient needs a function with a real value; this one gave a complex number. Take abs(z), z.real or the like of it.")
     return value
 
 
@@ -276,19 +278,6 @@ def _name(fn: Val) -> str:
     return display_name(fn.atom.value) if isinstance(fn.atom, Const) else "f"
 
 
-def flows(inf: Any, value: Val, seen: frozenset[int] = frozenset()) -> bool:
-    """Whether something differentiated reaches a value, also through what a closure sees."""
-    if isinstance(value.what, Derived):
-        return flows(inf, value.what.function, seen)
-    if isinstance(value.what, Closure) and id(value.what) not in seen:
-        from .normal import inner_function
-
-        seen = seen | {id(value.what)}
-        captured = inf.captured(value.what, inner_function(value.what.inner))
-        return value.active or any(flows(inf, v, seen) for v in [*captured, *value.what.defaults])
-    return any_active([value])
-
-
 def positions(argnums: Any, count: int) -> Wanted:
     """Which arguments `argnums` names."""
     chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
@@ -334,7 +323,7 @@ def register(gradient: Any, pullback: Any, doors: Sequence[tuple[Any, bool]], ki
 
 def handle_pullback(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
     """`pullback(f, *args)` inside differentiated code: a call site that chooses when it runs, and its way back."""
-    if not args or kwargs or not any(flows(inf, v) for v in args):
+    if not args or kwargs or not any_active(args):
         return None
     fn, *given = args
     active = (True, *(cache.differentiable(v.type) for v in given))
@@ -356,7 +345,7 @@ def call_pulled(inf: Any, pulled: Pulled, ybar: Val, pos: Pos | None) -> Val:
 def must_expand(inf: Any, args: list[Val], kwargs: dict[str, Val]) -> bool:
     """Whether an inner gradient has to be read here: if the outer one differentiates it."""
     values = [*args, *kwargs.values()]
-    return inf.dry or any(flows(inf, v) or isinstance(v.what, Closure | Derived) for v in values)
+    return inf.dry or any_active(values) or any(isinstance(v.what, Closure | Derived) for v in values)
 
 
 def _call_derivative(
@@ -380,4 +369,4 @@ def _call_derivative(
     return inf.build((value, given), pos=pos) if with_value else given  # type: ignore[no-any-return]
 
 
-__all__ = ["compile_joint", "nested", "register"]
+__all__ = ["compile_joint", "known", "nested", "register"]

@@ -7,7 +7,9 @@ from typing import Any
 
 from . import types as T
 from .expressions import InnerDefinition
+from .intrinsics import UNBOUND
 from .ir import Atom, Const, Function, Pos, Var
+from .normal import inner_function
 
 
 @dataclass(slots=True)
@@ -121,5 +123,36 @@ def const(value: Any) -> Val:
     return Val(Const(value), T.type_of(value))
 
 
-def any_active(values: Any) -> bool:
-    return any(value.active or (value.items is not None and any_active(value.items)) for value in values)
+def captured(closure: Closure) -> list[Val]:
+    """What an inner function sees of the functions around it, as it is now."""
+    outer, values = closure.inner.outer, []
+    for name in inner_function(closure.inner).free:
+        target = outer.locals.get(name) or outer.free[name]
+        value = closure.activation.get(target)
+        values.append(value or Val(Const(UNBOUND), T.NEVER, maybe_unbound=True))
+    return values
+
+
+def any_active(values: Any, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether something differentiated reaches one of some values, also through what a function among them sees."""
+    return any(_flows(value, seen) for value in values)
+
+
+def _flows(value: Val, seen: frozenset[int]) -> bool:
+    if value.active or (value.items is not None and any_active(value.items, seen)):
+        return True
+    what = value.what
+    if what is None or id(what) in seen:
+        return False
+    seen = seen | {id(what)}
+    if isinstance(what, Closure):
+        return any_active([*captured(what), *what.defaults, *what.keyword_defaults.values()], seen)
+    if isinstance(what, Derived):
+        return any_active([what.function], seen)
+    if isinstance(what, Bound):
+        return any_active([what.owner], seen)
+    if isinstance(what, Words):
+        return any_active(what.values.values(), seen)
+    if isinstance(what, Iterable):
+        return any_active(what.parts, seen)
+    return False

@@ -18,6 +18,7 @@ from autograd.core import SparseObject, make_vjp, primitive_vjps, vspace
 from autograd.numpy import fft as _fft
 from autograd.numpy import linalg as _linalg
 
+from ..compiler.mutation import IN_PLACE
 from ..rules import expression_rule, registry, rrule
 
 assert anp and _fft and _linalg  # imported for the rules that they put into the table
@@ -148,7 +149,7 @@ def share_with_methods() -> None:
     """A method of ndarray with the name of a NumPy function shares its rules: `x.prod()` and `np.prod(x)`."""
     for name in dir(np.ndarray):
         method, function = getattr(np.ndarray, name), getattr(np, name, None)
-        if not name.startswith("_") and callable(method) and function is not None and not registry.rules(method) and registry.rules(function):
+        if not name.startswith("_") and method not in IN_PLACE and callable(method) and function is not None and not registry.rules(method) and registry.rules(function):
             registry.alias(method, function)
 
 

@@ -52,7 +52,7 @@ both(np.logaddexp, lambda a, b, out, g: (sum_to(g * np.exp(a - out), a), sum_to(
 expression_rule(operator.neg, (np.ndarray,), lambda a, out, g: (-g,), layer="shipped")
 expression_rule(operator.pos, (np.ndarray,), lambda a, out, g: (g,), layer="shipped")
 each(np.square, lambda x, out: 2.0 * x)
-scalar_rule(abs, lambda x, out: np.sign(x), types=(np.ndarray,), layer="shipped")
+scalar_rule(abs, lambda x, out: phase(x, out), types=(np.ndarray,), layer="shipped")
 each(np.fabs, lambda x, out: np.sign(x))
 each(np.exp, lambda x, out: out)
 each(np.expm1, lambda x, out: out + 1.0)
@@ -159,6 +159,11 @@ def rise(a: Any, b: Any, out: Any) -> Any:
 def share(a: Any, b: Any, out: Any) -> Any:
     """Which part of the cotangent of an elementwise maximum goes to a: at ties, half."""
     return (a == out) / (1.0 + (a == b))
+
+
+def phase(x: Any, out: Any) -> Any:
+    """The slope of |x|: the sign of a real number, the conjugate of a complex one's direction."""
+    return np.conj(x) / np.where(np.equal(out, 0.0), 1.0, out) if np.iscomplexobj(x) else np.sign(x)
 
 
 def unreduced(g: Any, x: Any, axis: Any, keepdims: Any) -> Any:

@@ -9,8 +9,10 @@ import builtins
 import math
 import operator
 from collections.abc import Callable
-from numbers import Number
+from numbers import Number, Real
 from typing import Any
+
+import numpy as np
 
 from ..rules import expression_rule, non_differentiable, scalar_rule
 
@@ -27,7 +29,8 @@ rule(operator.pow, lambda a, b, out: power_slope(a, b), lambda a, b, out: power_
 rule(operator.neg, lambda a, out: -1.0)
 rule(operator.pos, lambda a, out: 1.0)
 rule(operator.mod, lambda a, b, out: 1.0, lambda a, b, out: -(a // b))
-rule(abs, lambda a, out: sign(a))
+scalar_rule(abs, lambda a, out: sign(a), types=(Real,), layer="shipped")
+scalar_rule(abs, lambda a, out: a.conjugate() / out, types=(complex | np.complexfloating,), layer="shipped")
 rule(float, lambda x, out: 1.0)
 rule(math.fabs, lambda x, out: sign(x))
 
@@ -72,7 +75,7 @@ non_differentiable(
     math.comb, math.perm, math.isqrt, math.frexp, operator.floordiv, operator.lt, operator.le, operator.gt, operator.ge,
     operator.eq, operator.ne, operator.not_, operator.is_, operator.is_not, operator.contains, operator.and_, operator.or_,
     operator.xor, operator.invert, operator.index, int, round, bool, str, repr, format, print, isinstance, len, type, id,
-    hash, callable, hasattr, issubclass, any, all, range, builtins.ascii, divmod, slice, operator.truth,
+    hash, callable, hasattr, issubclass, any, all, range, builtins.ascii, slice, operator.truth,
     layer="shipped",
 )  # fmt: skip
 
