@@ -397,11 +397,7 @@ def lookup(site: runtime.Site, fn: Any, args: tuple[Any, ...]) -> tuple[Any, run
         return _forward_again(*args)
     if fn is runtime.call_back:
         return _back_again(*args)
-    active, method = site.active[1:], False
-    if isinstance(fn, pytypes.MethodType):
-        fn, args, active, method = fn.__func__, (fn.__self__, *args), (site.active[0], *active), True
-    if site.keywords:
-        fn = _with_keywords(fn, site.keywords)
+    fn, args, active, method = unbound(site, fn, args)
     cells = [] if generated_ir(fn) is not None else _cell_values(fn)
     entry = entry_at(fn, cells, args, active, site.pairs, site)
     if entry is None:
@@ -411,6 +407,21 @@ def lookup(site: runtime.Site, fn: Any, args: tuple[Any, ...]) -> tuple[Any, run
     if not entry.result_active:
         return y, None
     return y, runtime.Back(entry.reverse, saved, entry.saved_type, len(cells), method)
+
+
+def unbound(site: runtime.Site, fn: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tuple[bool, ...], bool]:
+    """A method as the function in its class, with the object as the first argument."""
+    active, method = site.active[1:], False
+    owner = getattr(fn, "__self__", None)
+    if isinstance(fn, pytypes.MethodType):
+        fn, method = fn.__func__, True
+    elif isinstance(fn, pytypes.BuiltinMethodType) and owner is not None and not isinstance(owner, pytypes.ModuleType | type):
+        fn, method = getattr(type(owner), fn.__name__), True
+    if method:
+        args, active = (owner, *args), (site.active[0], *active)
+    if site.keywords:
+        fn = _with_keywords(fn, site.keywords)
+    return fn, args, active, method
 
 
 def entry_at(fn: Any, cells: list[Any], args: tuple[Any, ...], active: tuple[bool, ...], traced: Any = None, site: Any = None) -> Pair | None:
@@ -428,11 +439,7 @@ def _forward_again(site: runtime.Site, fn: Any, *args: Any) -> tuple[Any, runtim
     (y, back), kept = lookup(site, fn, args), None
     if back is None:
         return (y, back), None
-    active, method = site.active[1:], isinstance(fn, pytypes.MethodType)
-    if method:
-        fn, args, active = fn.__func__, (fn.__self__, *args), (site.active[0], *active)
-    if site.keywords:
-        fn = _with_keywords(fn, site.keywords)
+    fn, args, active, method = unbound(site, fn, args)
     cells = [] if generated_ir(fn) is not None else _cell_values(fn)
     entry = entry_at(fn, cells, args, active)
     assert entry is not None

@@ -258,7 +258,13 @@ class Resolve:
 
     def result_type(self, f: Any, args: list[Val], kwargs: dict[str, Val]) -> T.Type:
         def part(value: Val) -> tuple[T.Type, Any]:
-            return (value.type, (value.atom.value,) if isinstance(value.atom, Const) else ())
+            return (shape(value), (value.atom.value,) if isinstance(value.atom, Const) else ())
+
+        def shape(value: Val) -> T.Type:
+            if value.items is None or f is operator.getitem:
+                return value.type
+            kind = T.TupleType if isinstance(value.type, T.TupleType) else T.ListItems
+            return kind(tuple(shape(item) for item in value.items))
 
         if runtime.is_ours(f) and not runtime.is_readable(f):
             return cotangent_type(f, [arg.type for arg in args])

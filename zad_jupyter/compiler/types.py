@@ -70,6 +70,13 @@ REAL = _Named("real")  # one of these, or an int
 
 
 @dataclass(frozen=True)
+class ListItems(Type):
+    """A list that is known item by item: only used to try a function with."""
+
+    items: tuple[Type, ...]
+
+
+@dataclass(frozen=True)
 class OptionalType(Type):
     """A cotangent that may still be None, which means zero."""
 
@@ -232,6 +239,8 @@ def sample(type_: Type, number: float) -> Any:
         return np.full((1,) * type_.ndim, number).astype(type_.dtype)
     if isinstance(type_, TupleType):
         return tuple(sample(item, number) for item in type_.items)
+    if isinstance(type_, ListItems):
+        return [sample(item, number) for item in type_.items]
     if isinstance(type_, ListType):
         return [sample(type_.item, number)] * 2
     if isinstance(type_, Exact):
@@ -311,6 +320,8 @@ def _first_item(part: tuple[Type, Any]) -> tuple[Type, Any]:
 
 def _reshaped(args: list[tuple[Type, Any]]) -> Type:
     array, shape = args[0][0], args[1:]
+    if array in (FLOAT, FLOAT64):
+        array = ArrayType("d", 0)
     if not isinstance(array, ArrayType):
         return UNKNOWN
     if len(shape) == 1 and isinstance(shape[0][0], TupleType):
