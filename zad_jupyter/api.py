@@ -21,6 +21,7 @@ from .compiler.cache import MISS
 from .rules import non_differentiable
 
 _fast = doors.fast
+base_key = doors.base_key
 
 
 def gradient(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -45,8 +46,9 @@ def gradient(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, 
     """
     if get_cache_token() != doors.state.token:
         doors.ask_again()
-    if not kwargs and type(f) is FunctionType:
-        run = _fast.get((id(f.__code__), *map(type, args)))
+    if not kwargs:
+        own = id(f.__code__) if type(f) is FunctionType else base_key(f)
+        run = _fast.get((own, *map(type, args)))
         if run is not None:
             doors.state.last = run
             try:
@@ -67,20 +69,39 @@ class Derivative:
         self.f = f
         self.argnums = argnums
         self.with_value = with_value
+        self.mode = (argnums, with_value)
         self.has_aux = has_aux
         self.__name__ = getattr(f, "__name__", type(f).__name__) + "'"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        wanted = transform.positions(self.argnums, len(args))
-        if self.has_aux:
-            return self._with_aux(args, kwargs, wanted)
-        result = doors.run(self.f, args, kwargs, wanted, self.with_value)
-        value, grads = result if self.with_value else (None, result)
-        chosen = _chosen(grads, self.argnums)
-        return (value, chosen) if self.with_value else chosen
+        result = self._fast(args) if not kwargs and not self.has_aux else MISS
+        if result is MISS:
+            if self.has_aux:
+                return self._with_aux(args, kwargs)
+            wanted = transform.positions(self.argnums, len(args))
+            result = doors.run(self.f, args, kwargs, wanted, self.with_value, self.mode)
+        if self.with_value:
+            return (result[0], _chosen(result[1], self.argnums))
+        return _chosen(result, self.argnums)
 
-    def _with_aux(self, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[bool, ...]) -> Any:
+    def _fast(self, args: tuple[Any, ...]) -> Any:
+        """The result of an entry that is there already, or MISS."""
+        if get_cache_token() != doors.state.token:
+            doors.ask_again()
+        f = self.f
+        own = id(f.__code__) if type(f) is FunctionType else base_key(f)
+        run = _fast.get((own, self.mode, *map(type, args)))
+        if run is None:
+            return MISS
+        doors.state.last = run
+        try:
+            return run(f, *args)
+        except BaseException as error:
+            __tracebackhide__ = True
+            raise doors.for_user(error) from None
+
+    def _with_aux(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         (value, aux), back = pullback(self.f, *args, **kwargs)
         chosen = _chosen(back((doors.seed(value), None)), self.argnums)
         return ((value, aux), chosen) if self.with_value else (chosen, aux)

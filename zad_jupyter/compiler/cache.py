@@ -63,7 +63,8 @@ class Entry:
     alive: bool = True
     unknowns: int = 0
     seconds: float = 0.0
-    error: BaseException | None = None
+    code_key: int | None = None  # the id of the differentiated function's code
+    keep: Any = None  # what must live as long as the key, which holds ids
 
     def everything(self) -> set[Entry]:
         """This entry and all those whose code it calls, directly or not."""
@@ -89,6 +90,21 @@ class Pair(Entry):
     recursive: bool = False
 
 
+@dataclass(eq=False)
+class Top:
+    """The function that is differentiated: generated code gets it as an argument, since each run may bring another
+    closure made by the same line. `depth` is how many derivatives stand around it."""
+
+    function: Any
+    param: Var
+    depth: int
+
+    @property
+    def path(self) -> str:
+        """How generated code reaches it."""
+        return "f" + ".f" * self.depth
+
+
 class Context:
     """One compilation: what it asks and what it relies on is written into its entry."""
 
@@ -100,10 +116,10 @@ class Context:
         self.unknowns = 0
         self.size = 0
         self.generation = registry.snapshot()
-        self.top: tuple[Any, Any] = (None, None)  # the differentiated function, and the parameter that stands for it
+        self.top: Top | None = None
 
     def is_top(self, f: Any) -> bool:
-        return f is self.top[0]
+        return self.top is not None and f is self.top.function
 
     def select(self, f: Any, types: tuple[type, ...], keywords: tuple[tuple[str, type], ...]) -> Any:
         answer = self.generation.select(f, types, keywords)
@@ -135,10 +151,11 @@ class Context:
 
     def guard_function(self, f: pytypes.FunctionType) -> None:
         if self.is_top(f):
+            assert self.top is not None
             if f.__defaults__ is not None:
-                self.entry.guards.own("f.__defaults__", f.__defaults__)
+                self.entry.guards.own(f"{self.top.path}.__defaults__", f.__defaults__)
             if f.__kwdefaults__:
-                self.entry.guards.own("f.__kwdefaults__", f.__kwdefaults__)
+                self.entry.guards.own(f"{self.top.path}.__kwdefaults__", f.__kwdefaults__)
         elif not runtime.is_ours(f):
             self.entry.guards.function(f)
 
@@ -312,7 +329,7 @@ class Pairs:
                 return found
         with lock:
             entry = Pair(key, getattr(f, "__name__", str(f)))
-            entry.keep = (own, f if not isinstance(f, pytypes.FunctionType) else None)  # type: ignore[attr-defined]
+            entry.keep = (own, f if not isinstance(f, pytypes.FunctionType) else None)
             entry.forward, entry.reverse = Late(entry.name), Late(entry.name)
             self.entries[key] = entry
             try:
@@ -505,6 +522,7 @@ runtime.lookup = lookup
 
 _entries: dict[Entry, None] = {}
 _by_function: dict[Any, set[Entry]] = {}
+_by_code: dict[int, set[Entry]] = {}
 _dropped: list[Callable[[Entry], None]] = []
 
 
@@ -513,6 +531,8 @@ def add_entry(entry: Entry) -> None:
     _entries[entry] = None
     for function, _, _ in entry.questions:
         _by_function.setdefault(function, set()).add(entry)
+    if entry.code_key is not None:
+        _by_code.setdefault(entry.code_key, set()).add(entry)
 
 
 def on_drop(callback: Callable[[Entry], None]) -> None:
@@ -545,6 +565,8 @@ def drop(entry: Entry) -> None:
                 found.discard(gone)
                 if not found:
                     del _by_function[function]
+        if gone.code_key is not None:
+            _by_code.get(gone.code_key, set()).discard(gone)
         if isinstance(gone, Pair) and pairs.entries.get(gone.key) is gone:
             del pairs.entries[gone.key]
         for made in gone.code:
@@ -579,6 +601,10 @@ def changed(functions: tuple[Any, ...]) -> list[Entry]:
         for entry in _by_function.get(Identity(f), ()):
             asked[entry] = None
     before = set(_entries)
+    for f in functions:  # entries made for another function of the same code never asked about this one
+        for entry in list(_by_code.get(id(getattr(f, "__code__", None)), ())):
+            if entry not in asked:
+                drop(entry)
     for entry in asked:
         if entry.alive and not still_true(entry):
             drop(entry)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import cotangents as C
-from . import cache, runtime, tracebacks, transform
-from . import types as T
+from . import cache, handlers, runtime, tracebacks, transform
 from .cache import MISS, Entry
 from .calls import Call
 from .transform import Wanted
@@ -53,20 +52,46 @@ def unwrap(f: Any, args: tuple[Any, ...], wanted: Wanted) -> tuple[Any, tuple[An
     return f, args, wanted, 0
 
 
-def key_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, value: bool) -> Any:
-    own = f.__code__ if isinstance(f, pytypes.FunctionType) else f
+def base_key(f: Any) -> Any:
+    """What a function is found by: its code, since every run of a `lambda` makes another function of the same code."""
+    if isinstance(f, pytypes.FunctionType):
+        return id(f.__code__)
+    if handlers.is_derivative(f):
+        return (base_key(f.f), f.mode)
+    return id(f)
+
+
+def kept(f: Any) -> Any:
+    """What must not go away as long as the key of f is used."""
+    while handlers.is_derivative(f):
+        f = f.f
+    return f.__code__ if isinstance(f, pytypes.FunctionType) else f
+
+
+def key_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, value: bool, mode: Any) -> Any:
+    """Where the entry of a call is found; the shortest keys are those that `gradient` and `grad` build themselves."""
+    types = map(type, args)
+    if not kwargs and mode is not None:
+        return (base_key(f), mode, *types)
     if not kwargs and not value and all(wanted):
-        return (id(own), *map(type, args))
-    return (id(own), tuple(map(type, args)), tuple((n, type(v)) for n, v in kwargs.items()), wanted, value)
+        return (base_key(f), *types)
+    return (base_key(f), (wanted, value, tuple((name, type(word)) for name, word in kwargs.items())), *types)
 
 
-def run(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, value: bool) -> Any:
-    """The gradient of f (with its value, if that is asked for), compiled if it is not yet."""
+def run(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, value: bool, mode: Any = None) -> Any:
+    """The gradient of f (with its value, if that is asked for), compiled if it is not yet.
+
+    Args:
+        f: the function; args, kwargs: its arguments.
+        wanted: for each positional argument whether its gradient is wanted.
+        value: give (value, gradient).
+        mode: what the caller's own key holds in place of `wanted` and `value`, if it has one.
+    """
     __tracebackhide__ = True
     if get_cache_token() != state.token:
         ask_again()
     f, args, wanted, extra = unwrap(f, args, wanted)
-    key = key_of(f, args, kwargs, wanted, value)
+    key = key_of(f, args, kwargs, wanted, value, mode if not extra else None)
     given = (f, *args, *kwargs.values())
     for entry in _lists.get(key, ()):
         result = _call(entry.run, given)
@@ -103,9 +128,8 @@ def compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Want
             entry = transform.compile_joint(f, args, kwargs, wanted, value)
         except Exception as error:
             raise for_user(error) from None
-        own = f.__code__ if isinstance(f, pytypes.FunctionType) else f
-        entry.key = key
-        entry.keep = own  # type: ignore[attr-defined]
+        entry.key, entry.keep = key, kept(f)
+        entry.code_key = id(entry.keep) if isinstance(entry.keep, pytypes.CodeType) else None
         found = _lists.setdefault(key, [])
         for old in [old for old in found if not cache.usable_now(old, f)]:
             cache.drop(old)
@@ -171,16 +195,16 @@ def pullback(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any
     """The value of f and its pullback; arrays that the caller still holds are copied first."""
     __tracebackhide__ = True
     f, given, wanted, extra = unwrap(f, args, (True,) * len(args))
-    kept = tuple(_copied(value) for value in given)
+    copies = tuple(_copied(value) for value in given)
     site = runtime.Site((False, *wanted, *(False for _ in kwargs)), tuple(kwargs), None, None)
     try:
-        y, back = cache.lookup(site, f, (*kept, *kwargs.values()))
+        y, back = cache.lookup(site, f, (*copies, *kwargs.values()))
     except BaseException as error:
         raise for_user(error) from None
     if extra and back is not None:
         back = runtime.Back(lambda saved, ybar: (None, *runtime.call_back(saved, ybar)[2:]), back, None)
     shape = np.shape(y) if isinstance(y, np.ndarray | float | int | np.generic) else None
-    return y, Pulled(back, kept[extra:], shape, getattr(f, "__name__", "f"))
+    return y, Pulled(back, copies[extra:], shape, getattr(f, "__name__", "f"))
 
 
 def _copied(value: Any) -> Any:
@@ -211,7 +235,7 @@ class Source(str):
 def entry_for(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
     """The entry of gradient(f, *args), compiled but not run."""
     f, args, wanted, _ = unwrap(f, args, (True,) * len(args))
-    key = key_of(f, args, kwargs, wanted, False)
+    key = key_of(f, args, kwargs, wanted, False, None)
     for entry in _lists.get(key, ()):
         if cache.usable_now(entry, f):
             return entry

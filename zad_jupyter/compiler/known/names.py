@@ -77,12 +77,17 @@ def read_cell(inf: Resolve, f: pytypes.FunctionType, name: str, cell: Any, pos: 
 def read_own_cell(inf: Resolve, f: pytypes.FunctionType, name: str, cell: Any, value: Any, pos: Pos | None) -> Val:
     """A variable that the differentiated function itself closes over: another lambda from the same line has others."""
     index = f.__code__.co_freevars.index(name)
-    where = f"f.__closure__[{index}].cell_contents"
+    top = inf.context.top
+    assert top is not None
+    where = f"{top.path}.__closure__[{index}].cell_contents"
     if is_definition(value):
         inf.context.entry.guards.own(where, value)
         return const(value)
     inf.context.entry.guards.own_type(where, value)
-    cells = inf.emit(getattr, [Val(inf.context.top[1], T.UNKNOWN), const("__closure__")], {}, T.UNKNOWN, False, pos, pure=True)
+    holder = Val(top.param, T.UNKNOWN)
+    for _ in range(top.depth):
+        holder = inf.emit(getattr, [holder, const("f")], {}, T.UNKNOWN, False, pos, pure=True)
+    cells = inf.emit(getattr, [holder, const("__closure__")], {}, T.UNKNOWN, False, pos, pure=True)
     own = inf.emit(operator.getitem, [cells, const(index)], {}, T.UNKNOWN, False, pos, pure=True)
     return inf.emit(getattr, [own, const("cell_contents")], {}, guarded_type(value), False, pos, name=name)
 
