@@ -22,7 +22,24 @@ from .trace import trace
 
 __version__ = "0.1.0"
 __all__ = [
-    "adjoint_source", "expression_rule", "grad", "gradient", "hessian", "jacobian", "library", "non_differentiable",
-    "load_ipython_extension", "opt_in", "opt_out", "pullback", "registry", "rrule", "scalar_rule", "stop_gradient", "trace", "unload_ipython_extension",
-    "value_and_grad", "which_rule",
+    "adjoint_source",
+    "expression_rule",
+    "grad",
+    "gradient",
+    "hessian",
+    "jacobian",
+    "library",
+    "load_ipython_extension",
+    "non_differentiable",
+    "opt_in",
+    "opt_out",
+    "pullback",
+    "registry",
+    "rrule",
+    "scalar_rule",
+    "stop_gradient",
+    "trace",
+    "unload_ipython_extension",
+    "value_and_grad",
+    "which_rule",
 ]  # fmt: skip

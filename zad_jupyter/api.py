@@ -1,10 +1,10 @@
 """The doors: what a person calls.
 
-    gradient(f, *args)      a tuple of gradients, one for each argument
-    grad(f)(x)              the gradient of one argument, as a function
-    value_and_grad(f)(x)    both
-    pullback(f, *args)      the value, and the function from its cotangent to the arguments'
-    jacobian(f)(x), hessian(f)(x)
+gradient(f, *args)      a tuple of gradients, one for each argument
+grad(f)(x)              the gradient of one argument, as a function
+value_and_grad(f)(x)    both
+pullback(f, *args)      the value, and the function from its cotangent to the arguments'
+jacobian(f)(x), hessian(f)(x)
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ def gradient(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, 
 class Derivative:
     """A function that gives a gradient: what `grad` and `value_and_grad` return."""
 
-    def __init__(self, f: Callable[..., Any], argnums: int | tuple[int, ...], with_value: bool, has_aux: bool = False) -> None:
+    def __init__(
+        self, f: Callable[..., Any], argnums: int | tuple[int, ...], with_value: bool, has_aux: bool = False
+    ) -> None:
         self.f = f
         self.argnums = argnums
         self.with_value = with_value
@@ -178,7 +180,9 @@ def jacobian(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
         y, back = pullback(f, *args, **kwargs)
         shape = np.shape(y)
         if not isinstance(y, float | int | np.ndarray | np.generic):
-            raise TypeError(f"jacobian needs a function whose value is a number or an array; this one gave a {type(y).__name__}")
+            raise TypeError(
+                f"jacobian needs a function whose value is a number or an array; this one gave a {type(y).__name__}"
+            )
         rows = [back(_basis(y, index))[argnum] for index in np.ndindex(*shape)]
         if not shape:
             return rows[0]

@@ -42,14 +42,21 @@ class Assigned:
             return head
         self.read(uses(stmt) if not isinstance(stmt, For) else [stmt.iter], defined)
         if isinstance(stmt, If):
-            arms = [arm for arm in (self.block(stmt.then, defined), self.block(stmt.orelse, defined)) if arm is not None]
+            arms = [
+                arm for arm in (self.block(stmt.then, defined), self.block(stmt.orelse, defined)) if arm is not None
+            ]
             return set.intersection(*arms) if arms else None
         if isinstance(stmt, For | Rewind):
             self.loop(stmt.body, defined | set(defines(stmt)), stmt.stop if isinstance(stmt, For) else None)
             return defined
         if isinstance(stmt, Try):
             return self.attempt(stmt, defined)
-        if isinstance(stmt, Op) and isinstance(stmt.fn, Const) and stmt.fn.value.__class__ is type(I.fail) and stmt.fn.value in LEAVING:
+        if (
+            isinstance(stmt, Op)
+            and isinstance(stmt.fn, Const)
+            and stmt.fn.value.__class__ is type(I.fail)
+            and stmt.fn.value in LEAVING
+        ):
             return None
         return defined | set(defines(stmt))
 

@@ -133,7 +133,9 @@ class Context:
         if table is None:
             return False
         rules = [*table.layer("user"), *table.layer("shipped")]
-        return len(rules) == 1 and all(object in getattr(p, "members", ()) or p.members == (object,) for p in rules[0].parameters.parameters)
+        return len(rules) == 1 and all(
+            object in getattr(p, "members", ()) or p.members == (object,) for p in rules[0].parameters.parameters
+        )
 
     def count(self) -> None:
         self.size += 1
@@ -192,7 +194,14 @@ class Context:
     def pair_closure(self, closure: Closure, function: Function, captured: list[Val], args: list[Val]) -> Pair:
         """The compiled pair of an inner function, which takes what it closes over before its arguments."""
         values = [*captured, *args]
-        found = self.pairs.get(closure.inner, [v.type for v in values], [is_active(v) for v in values], len(captured), self.compiling, closure)
+        found = self.pairs.get(
+            closure.inner,
+            [v.type for v in values],
+            [is_active(v) for v in values],
+            len(captured),
+            self.compiling,
+            closure,
+        )
         self.entry.links.add(found)
         return found
 
@@ -244,7 +253,12 @@ def ir_of(f: Any, count: int) -> tuple[Function, dict[str, Any]]:
     """The small-language function of any callable, and the module of its names."""
     if f in _ir if isinstance(f, pytypes.FunctionType) else False:
         return _ir[f], {}
-    if isinstance(f, pytypes.FunctionType) and f.__code__.co_flags & 0x0C == 0 and f.__code__.co_argcount == count and not f.__code__.co_kwonlyargcount:
+    if (
+        isinstance(f, pytypes.FunctionType)
+        and f.__code__.co_flags & 0x0C == 0
+        and f.__code__.co_argcount == count
+        and not f.__code__.co_kwonlyargcount
+    ):
         return normal_form(f.__code__), f.__globals__
     params = [Var(f"x{i}") for i in range(count)]
     out = Var("y")
@@ -254,7 +268,9 @@ def ir_of(f: Any, count: int) -> tuple[Function, dict[str, Any]]:
         cut = count - len(f.names)
         words = dict(zip(f.names, params[cut:], strict=True))
         return Function(f.__name__, params, [Op(out, Const(f.function), list(params[:cut]), words, None)], out), {}
-    return Function(getattr(f, "__name__", type(f).__name__), params, [Op(out, Const(f), list(params), {}, None)], out), {}
+    return Function(
+        getattr(f, "__name__", type(f).__name__), params, [Op(out, Const(f), list(params), {}, None)], out
+    ), {}
 
 
 def _cell_values(f: Any) -> list[Any]:
@@ -317,7 +333,11 @@ class Pairs:
             closure: an inner function of code that is being read.
             site: the call, where each has to have a pair of its own, to count its calls.
         """
-        function, names = ir_of(f, len(types) - cells) if closure is None else (inner_function(closure.inner), closure.activation.globals)
+        function, names = (
+            ir_of(f, len(types) - cells)
+            if closure is None
+            else (inner_function(closure.inner), closure.activation.globals)
+        )
         own = f if closure is not None else function.code or f
         key = (id(own), tuple(T.key(t) for t in types), tuple(active), cells, site)
         found = self.entries.get(key)
@@ -354,8 +374,14 @@ class Pairs:
             inference = Inference(context, True, Call("recursed", entry.name))
             entry.tree = inference.node
             outside = [Val(p, p.type or T.UNKNOWN, p.active) for p in params[:cells]]
-            free = _inner_names(closure, function, outside) if closure else dict(zip(function.free.values(), outside, strict=False))
-            resolved = inference.function(function, [Val(p, p.type or T.UNKNOWN, p.active) for p in params[cells:]], names, free)
+            free = (
+                _inner_names(closure, function, outside)
+                if closure
+                else dict(zip(function.free.values(), outside, strict=False))
+            )
+            resolved = inference.function(
+                function, [Val(p, p.type or T.UNKNOWN, p.active) for p in params[cells:]], names, free
+            )
             resolved.params = params
             assert inference.result is not None
             entry.result_active = is_active(inference.result)
@@ -373,10 +399,16 @@ class Pairs:
         done, value = optimised(context, forward, inactive(forward.params))
         _result_types[id(done)] = value.type
         saved_type = value.items[1].type if value.items is not None else T.UNKNOWN
-        seed = entry.result_type if T.is_scalar(entry.result_type) or isinstance(entry.result_type, T.ArrayType) else T.UNKNOWN
+        seed = (
+            entry.result_type
+            if T.is_scalar(entry.result_type) or isinstance(entry.result_type, T.ArrayType)
+            else T.UNKNOWN
+        )
         if seed in (T.INT, T.REAL, T.FLOATING):
             seed = T.FLOATING
-        back, _ = optimised(context, reverse, [Val(Var("saved", saved_type), saved_type), Val(Var("seed_bar", seed), T.UNKNOWN)])
+        back, _ = optimised(
+            context, reverse, [Val(Var("saved", saved_type), saved_type), Val(Var("seed_bar", seed), T.UNKNOWN)]
+        )
         entry.saved_type = saved_type
         for late, ir, title in ((entry.forward, done, "forward"), (entry.reverse, back, "reverse")):
             made = Emitter(ir).compile(f"{title} {entry.name}")
@@ -391,7 +423,13 @@ class Pairs:
 def _inner_names(closure: Closure, function: Function, outside: list[Val]) -> dict[Var, Val]:
     """What the free names of an inner function mean inside its own pair; its own name means itself."""
     outer, shell = closure.inner.outer, Activation(function, closure.activation.globals)
-    itself = Val(None, T.Exact(pytypes.FunctionType), False, None, Closure(closure.inner, shell, closure.defaults, closure.keyword_defaults))
+    itself = Val(
+        None,
+        T.Exact(pytypes.FunctionType),
+        False,
+        None,
+        Closure(closure.inner, shell, closure.defaults, closure.keyword_defaults),
+    )
     values, found = iter(outside), {}
     for name, var in function.free.items():
         target = outer.locals.get(name) or outer.free[name]
@@ -432,7 +470,11 @@ def unbound(site: runtime.Site, fn: Any, args: tuple[Any, ...]) -> tuple[Any, tu
     owner = getattr(fn, "__self__", None)
     if isinstance(fn, pytypes.MethodType):
         fn, method = fn.__func__, True
-    elif isinstance(fn, pytypes.BuiltinMethodType) and owner is not None and not isinstance(owner, pytypes.ModuleType | type):
+    elif (
+        isinstance(fn, pytypes.BuiltinMethodType)
+        and owner is not None
+        and not isinstance(owner, pytypes.ModuleType | type)
+    ):
         fn, method = getattr(type(owner), fn.__name__), True
     if method:
         args, active = (owner, *args), (site.active[0], *active)
@@ -441,14 +483,20 @@ def unbound(site: runtime.Site, fn: Any, args: tuple[Any, ...]) -> tuple[Any, tu
     return fn, args, active, method
 
 
-def entry_at(fn: Any, cells: list[Any], args: tuple[Any, ...], active: tuple[bool, ...], traced: Any = None, site: Any = None) -> Pair | None:
+def entry_at(
+    fn: Any, cells: list[Any], args: tuple[Any, ...], active: tuple[bool, ...], traced: Any = None, site: Any = None
+) -> Pair | None:
     """The pair for a function and actual arguments; None if nothing differentiable goes in."""
     types = [T.type_of(value) for value in (*cells, *args)]
     wanted = (True,) * len(cells) + tuple(active)
     flags = [want and differentiable(type_) for want, type_ in zip(wanted, types, strict=True)]
     if not any(flags):
         return None
-    return pairs.get(fn, types, flags, len(cells)) if traced is None else traced.get(fn, types, flags, len(cells), site=site)
+    return (
+        pairs.get(fn, types, flags, len(cells))
+        if traced is None
+        else traced.get(fn, types, flags, len(cells), site=site)
+    )
 
 
 def _forward_again(site: runtime.Site, fn: Any, *args: Any) -> tuple[Any, runtime.Back | None]:
@@ -479,7 +527,9 @@ def _back_again(back: runtime.Back | None, ybar: Any) -> tuple[Any, runtime.Back
     if back is None or parts is not None:
         return parts, None
     if generated_ir(back.reverse) is None:
-        raise UnsupportedError("a derivative of this order through a call whose types are not known is not supported yet")
+        raise UnsupportedError(
+            "a derivative of this order through a call whose types are not known is not supported yet"
+        )
     higher = pairs.get(back.reverse, [back.saved_type, T.type_of(ybar)], [True, differentiable(T.type_of(ybar))], 0)
     found, kept = higher.forward(back.saved, ybar)
 
@@ -511,7 +561,9 @@ def differentiable(type_: T.Type) -> bool:
     if isinstance(type_, T.TupleType):
         return any(differentiable(item) for item in type_.items)
     if isinstance(type_, T.Exact):
-        return not issubclass(type_.cls, bool | str | bytes | type(None) | range | slice | np.bool_ | pytypes.ModuleType | type)
+        return not issubclass(
+            type_.cls, bool | str | bytes | type(None) | range | slice | np.bool_ | pytypes.ModuleType | type
+        )
     return True
 
 
@@ -612,4 +664,3 @@ def changed(functions: tuple[Any, ...]) -> list[Entry]:
 
 
 registry.subscribe(lambda change: changed(change.functions) and None)
-

@@ -55,7 +55,12 @@ def cotangent_type(f: Any, args: list[T.Type]) -> T.Type:
             return optional(stripped(buffer.item))
         return T.UNKNOWN
     if f is C.real_part:
-        return args[0] if args[0] in (T.FLOAT, T.FLOAT64, T.FLOATING) or (isinstance(args[0], T.ArrayType) and args[0].dtype in "fd") else T.UNKNOWN
+        return (
+            args[0]
+            if args[0] in (T.FLOAT, T.FLOAT64, T.FLOATING)
+            or (isinstance(args[0], T.ArrayType) and args[0].dtype in "fd")
+            else T.UNKNOWN
+        )
     if f is C.sum_to or f is C.broadcast_like:
         return resized(args[0], args[1])
     return T.UNKNOWN
@@ -63,7 +68,9 @@ def cotangent_type(f: Any, args: list[T.Type]) -> T.Type:
 
 def resized(cotangent: T.Type, like: T.Type) -> T.Type:
     """A cotangent that has been brought to the shape of `like`."""
-    dtype = cotangent.dtype if isinstance(cotangent, T.ArrayType) else "d" if cotangent in (T.FLOAT, T.FLOAT64) else None
+    dtype = (
+        cotangent.dtype if isinstance(cotangent, T.ArrayType) else "d" if cotangent in (T.FLOAT, T.FLOAT64) else None
+    )
     if dtype is None:
         return T.UNKNOWN
     if isinstance(like, T.ArrayType):

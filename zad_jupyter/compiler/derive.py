@@ -245,7 +245,9 @@ def settled(inf: Any, value: Val) -> Val:
     return Val(atom, value.type, active, value.items)
 
 
-def _user_rule(inf: Any, choice: Any, bound: list[Val | None], args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+def _user_rule(
+    inf: Any, choice: Any, bound: list[Val | None], args: list[Val], kwargs: dict[str, Val], pos: Pos | None
+) -> Val:
     """A rule of the general kind: call it, keep its pullback; if it may opt out, branch on that."""
     rule = choice.rule
     call = pullbacks.RuleCall(rule, pos, choice.binding)
@@ -298,13 +300,17 @@ def _linked(inf: Any, entry: Any, fn: Atom, args: list[Val], pos: Pos | None) ->
     if entry.result_type is T.NEVER:  # the recursion itself: its type is what the other branches say
         return Val(pair.atom, T.NEVER, True)
     back = inf.emit(operator.getitem, [pair, const(1)], {}, T.UNKNOWN, True, pos, pure=True, name="kept")
-    value = inf.emit(operator.getitem, [pair, const(0)], {}, entry.result_type, entry.result_active, pos, pure=True, name="y")
+    value = inf.emit(
+        operator.getitem, [pair, const(0)], {}, entry.result_type, entry.result_active, pos, pure=True, name="y"
+    )
     if entry.result_active:
         inf.last_op().derive = Callee(back.atom, fn, [inf.atom(arg) for arg in args], {}, entry.reverse)
     return value  # type: ignore[no-any-return]
 
 
-def link_closure(inf: Any, closure: Any, function: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+def link_closure(
+    inf: Any, closure: Any, function: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None
+) -> Val | None:
     """An inner function that calls itself: compiled on its own, with what it closes over as further arguments."""
     from .select import bind
 
@@ -323,15 +329,27 @@ def link_closure(inf: Any, closure: Any, function: Any, args: list[Val], kwargs:
 def at_run_time(inf: Any, fn: Val, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
     """A call site whose types are known only when it runs."""
     active = [fn.active, *[any_active([a]) for a in args], *[any_active([a]) for a in kwargs.values()]]
-    site = runtime.Site(tuple(active), tuple(kwargs), pos, inf.node if inf.select else None, inf.context.pairs if inf.context.tracing else None)
+    site = runtime.Site(
+        tuple(active),
+        tuple(kwargs),
+        pos,
+        inf.node if inf.select else None,
+        inf.context.pairs if inf.context.tracing else None,
+    )
     fn, *args = [settled(inf, value) for value in (fn, *args)]
     kwargs = {name: settled(inf, value) for name, value in kwargs.items()}
-    pair = inf.emit(runtime.call_forward, [Val(Const(site), T.UNKNOWN), fn, *args, *kwargs.values()], {}, T.UNKNOWN, True, pos, name="pair")
+    pair = inf.emit(
+        runtime.call_forward,
+        [Val(Const(site), T.UNKNOWN), fn, *args, *kwargs.values()],
+        {},
+        T.UNKNOWN,
+        True,
+        pos,
+        name="pair",
+    )
     pair = Val(pair.atom, T.TupleType((T.UNKNOWN, T.UNKNOWN)), True)
     back = inf.emit(operator.getitem, [pair, const(1)], {}, T.UNKNOWN, True, pos, pure=True, name="back")
     value = inf.emit(operator.getitem, [pair, const(0)], {}, T.UNKNOWN, True, pos, pure=True, name="y")
     words = {name: inf.atom(arg) for name, arg in kwargs.items()}
     inf.last_op().derive = Callee(back.atom, inf.atom(fn), [inf.atom(arg) for arg in args], words)
     return value  # type: ignore[no-any-return]
-
-

@@ -102,7 +102,9 @@ def run(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, v
     state.last = entry.run
     result = _call(entry.run, given)
     if result is MISS:
-        raise RuntimeError(f"the gradient of {entry.name} does not fit the call it was compiled for; please report this")
+        raise RuntimeError(
+            f"the gradient of {entry.name} does not fit the call it was compiled for; please report this"
+        )
     return _without(result, extra, value)
 
 

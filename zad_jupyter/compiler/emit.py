@@ -21,7 +21,26 @@ from typing import Any
 
 from . import intrinsics as I
 from .assigned import Assigned
-from .ir import Assign, Atom, Block, Const, For, Function, If, Op, Pop, Pos, Push, Rewind, Stmt, Try, Var, While, uses, walk
+from .ir import (
+    Assign,
+    Atom,
+    Block,
+    Const,
+    For,
+    Function,
+    If,
+    Op,
+    Pop,
+    Pos,
+    Push,
+    Rewind,
+    Stmt,
+    Try,
+    Var,
+    While,
+    uses,
+    walk,
+)
 from .runtime import Globals
 
 BINARY: dict[Any, type[ast.operator]] = {
@@ -449,15 +468,29 @@ class Emitter:
             self.guard(text)
         missing = list(Assigned(self.function).missing)
         if missing:
-            self.statement(ast.Assign([self.at(ast.Name(self.name(var), ast.Store())) for var in missing], self.at(ast.Constant(None))))
+            self.statement(
+                ast.Assign(
+                    [self.at(ast.Name(self.name(var), ast.Store())) for var in missing], self.at(ast.Constant(None))
+                )
+            )
         for stmt in self.function.body:
             METHODS[type(stmt)](self, stmt)
         [result] = self.operands([self.function.result])
         self.flush()
         self.statement(ast.Return(result))
-        arguments = ast.arguments([], [ast.arg(p, lineno=1, col_offset=0, end_lineno=1, end_col_offset=1) for p in params], None, [], [], None, [])
+        arguments = ast.arguments(
+            [],
+            [ast.arg(p, lineno=1, col_offset=0, end_lineno=1, end_col_offset=1) for p in params],
+            None,
+            [],
+            [],
+            None,
+            [],
+        )
         title = re.sub(r"\W", "_", name).strip("_") or "derivative"
-        node = ast.FunctionDef(title, arguments, self.body, [], None, lineno=1, col_offset=0, end_lineno=self.line, end_col_offset=1)
+        node = ast.FunctionDef(
+            title, arguments, self.body, [], None, lineno=1, col_offset=0, end_lineno=self.line, end_col_offset=1
+        )
         tree = ast.Module([node], [])
         namespace = self.namespace
         namespace.setdefault("__name__", f"zad {name}")
@@ -491,7 +524,9 @@ def _hint(value: Any) -> str:
     if name is None:
         return type(value).__name__.lower()
     module = (getattr(value, "__module__", None) or "").split(".")[0]
-    return {"math": f"math_{name}", "numpy": f"np_{name}"}.get(module, f"np_{name}" if type(value).__name__ == "ufunc" else name)
+    return {"math": f"math_{name}", "numpy": f"np_{name}"}.get(
+        module, f"np_{name}" if type(value).__name__ == "ufunc" else name
+    )
 
 
 def forget(filename: str) -> None:

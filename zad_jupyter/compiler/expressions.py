@@ -69,7 +69,9 @@ class Expressions:
     def unsupported(self, construct: str, node: ast.AST, instead: str = "") -> UnsupportedError:
         place = Place(self.file, getattr(node, "lineno", 0))
         advice = instead or "Write a rule for the function, or write this line another way."
-        return UnsupportedError(f"{self.name} cannot be differentiated: {construct} at {place} is not supported yet. {advice}")
+        return UnsupportedError(
+            f"{self.name} cannot be differentiated: {construct} at {place} is not supported yet. {advice}"
+        )
 
     def emit(self, fn: Callable[..., Any] | Atom, *args: Atom, node: ast.AST, **kwargs: Atom) -> Var:
         out = Var("t")

@@ -230,7 +230,12 @@ class Inference(Resolve):
         if same(a, b):
             return a
         maybe_unbound = a.maybe_unbound or b.maybe_unbound
-        if a.items is not None and b.items is not None and len(a.items) == len(b.items) and T.join(a.type, b.type) is not T.UNKNOWN:
+        if (
+            a.items is not None
+            and b.items is not None
+            and len(a.items) == len(b.items)
+            and T.join(a.type, b.type) is not T.UNKNOWN
+        ):
             items = tuple(self.merge(name, x, y, first, second) for x, y in zip(a.items, b.items, strict=True))
             if isinstance(a.type, T.TupleType):
                 return Val(None, T.TupleType(tuple(i.type for i in items)), any(i.active for i in items), items)
@@ -285,7 +290,11 @@ class Inference(Resolve):
         self.out.append(build(cond, body, test, stop))
 
     def round(
-        self, stmt: For | While | Rewind, begin: Callable[[], None], carried: dict[Var, Val | None], slots: dict[Var, Var]
+        self,
+        stmt: For | While | Rewind,
+        begin: Callable[[], None],
+        carried: dict[Var, Val | None],
+        slots: dict[Var, Var],
     ) -> tuple[Block, Block, Atom | None, bool]:
         """Read a loop's body once; says whether what comes out at its end is what was assumed at its head."""
         act, saved = self.act, self.out
@@ -299,10 +308,26 @@ class Inference(Resolve):
             value = carried[var]
             copy = Var(var.name, slot.type, slot.active)
             if isinstance(stmt, While):  # the condition reads the slots themselves: it is not recorded
-                act.set(var, Val(slot, slot.type or T.UNKNOWN, slot.active, maybe_unbound=value is not None and value.maybe_unbound))
+                act.set(
+                    var,
+                    Val(
+                        slot,
+                        slot.type or T.UNKNOWN,
+                        slot.active,
+                        maybe_unbound=value is not None and value.maybe_unbound,
+                    ),
+                )
             else:
                 body.append(Assign(copy, slot))
-                act.set(var, Val(copy, copy.type or T.UNKNOWN, copy.active, maybe_unbound=value is not None and value.maybe_unbound))
+                act.set(
+                    var,
+                    Val(
+                        copy,
+                        copy.type or T.UNKNOWN,
+                        copy.active,
+                        maybe_unbound=value is not None and value.maybe_unbound,
+                    ),
+                )
         if isinstance(stmt, While):
             act.journal.append({})
             self.block(stmt.cond)

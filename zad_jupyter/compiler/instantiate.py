@@ -67,7 +67,12 @@ def _needed(template: Function, wanted: list[bool] | None) -> set[Any]:
     for stmt in reversed(template.body):
         if isinstance(stmt, Op) and stmt.out in needed:
             args = stmt.args
-            if stmt.out is template.result and wanted is not None and isinstance(stmt.fn, Const) and stmt.fn.value is I.build_tuple:
+            if (
+                stmt.out is template.result
+                and wanted is not None
+                and isinstance(stmt.fn, Const)
+                and stmt.fn.value is I.build_tuple
+            ):
                 args = [arg for arg, want in zip(args, wanted, strict=True) if want]
             needed |= {*args, *stmt.kwargs.values()}
     return needed

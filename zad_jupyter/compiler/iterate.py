@@ -55,7 +55,9 @@ def _known(inf: Any, source: Val) -> tuple[Val, ...] | None:
 
 def _is_tuple(source: Val) -> bool:
     items = source.items or ()
-    return isinstance(source.type, T.TupleType) and (any_active(items) or len({T.key(i.type) for i in items}) > 1 or any(i.what for i in items))
+    return isinstance(source.type, T.TupleType) and (
+        any_active(items) or len({T.key(i.type) for i in items}) > 1 or any(i.what for i in items)
+    )
 
 
 def over(inf: Any, stmt: For, source: Val, type_: T.Type) -> None:
@@ -144,5 +146,3 @@ def check_sequence(value: Any) -> None:
         raise TypeError(
             f"a loop over a {type(value).__name__} that is differentiated: only lists, tuples and arrays can be looped over yet"
         )
-
-

@@ -61,7 +61,13 @@ class Liveness:
         assert isinstance(stmt, Try)
         everything = after | frozenset(used_in([stmt]))
         self.at[stmt] = everything
-        for inner in (stmt.body, stmt.orelse, stmt.final, *[h.cond for h in stmt.handlers], *[h.body for h in stmt.handlers]):
+        for inner in (
+            stmt.body,
+            stmt.orelse,
+            stmt.final,
+            *[h.cond for h in stmt.handlers],
+            *[h.body for h in stmt.handlers],
+        ):
             self._block(inner, everything)
         return everything
 

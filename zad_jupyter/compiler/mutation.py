@@ -31,7 +31,10 @@ NAMES = set().union(*METHODS.values()) | {"shuffle"}
 
 def changes(f: Any, args: list[Val], kwargs: dict[str, Val]) -> str:
     """What a call changes in place, in words, or nothing."""
-    if isinstance(f, pytypes.MethodDescriptorType | pytypes.BuiltinFunctionType) or type(f).__name__ == "_ArrayFunctionDispatcher":
+    if (
+        isinstance(f, pytypes.MethodDescriptorType | pytypes.BuiltinFunctionType)
+        or type(f).__name__ == "_ArrayFunctionDispatcher"
+    ):
         if f in IN_PLACE:
             return f"`.{f.__name__}()`, which changes {_article(f)} in place"
         if f in FUNCTIONS:

@@ -152,7 +152,11 @@ class Normalizer(Expressions):
 
     def stmt_Expr(self, node: ast.Expr) -> None:
         call = node.value
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
+        if (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and isinstance(call.func.value, ast.Name)
+        ):
             name = call.func.value.id
             if call.func.attr == "append" and name in self.builders and len(call.args) == 1 and not call.keywords:
                 self.out.append(Push(self.locals[name], [self.expr(call.args[0])]))
@@ -365,7 +369,13 @@ def kind_of(code: types.CodeType) -> str:
     """What makes a function more than a plain one, in words, or nothing."""
     flags = code.co_flags
     return (
-        "a coroutine" if flags & 0x80 else "an asynchronous generator" if flags & 0x200 else "a generator" if flags & 0x20 else ""
+        "a coroutine"
+        if flags & 0x80
+        else "an asynchronous generator"
+        if flags & 0x200
+        else "a generator"
+        if flags & 0x20
+        else ""
     )
 
 

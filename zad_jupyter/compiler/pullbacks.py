@@ -117,7 +117,9 @@ def checked(call: RuleCall, result: Any, *args: Any) -> tuple[Any, ...]:
         words, result = result[-1], result[:-1]
     if type(result) is not tuple:
         if call.expected != 1:
-            raise wrong(call, f"returned one cotangent ({describe(result)}) for {call.expected} arguments", _listing(call))
+            raise wrong(
+                call, f"returned one cotangent ({describe(result)}) for {call.expected} arguments", _listing(call)
+            )
         result = (result,)
     if len(result) != call.expected:
         given = f"{len(result)} cotangent{'s' * (len(result) != 1)}"
@@ -147,9 +149,13 @@ def fit(call: RuleCall, name: str, cotangent: Any, value: Any) -> Any:
     if cotangent is None or (type(cotangent) is float and type(value) is float):
         return cotangent
     if cotangent is NotImplemented:
-        raise wrong(call, f"gives NotImplemented for argument {name}", f"write the cotangent of {name}, or None if it has none")
+        raise wrong(
+            call, f"gives NotImplemented for argument {name}", f"write the cotangent of {name}, or None if it has none"
+        )
     if isinstance(cotangent, str | bool | type | pytypes.ModuleType):
-        raise wrong(call, f"gives {describe(cotangent)} for argument {name}", "a cotangent is a number or an array, or None")
+        raise wrong(
+            call, f"gives {describe(cotangent)} for argument {name}", "a cotangent is a number or an array, or None"
+        )
     if isinstance(value, bool | str | bytes) or value is None:
         return None
     if isinstance(value, NUMBERS):

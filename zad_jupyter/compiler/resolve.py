@@ -19,9 +19,9 @@ from .calls import Call
 from .cotangent_types import cotangent_type
 from .emit import Late
 from .fold import fold
+from .ir import Atom, Block, Const, Function, Op, Pos, Var
 from .iterate import loop_over
 from .known import compiled, names
-from .ir import Atom, Block, Const, Function, Op, Pos, Var
 from .mutation import changes, may_change_arguments
 from .normal import inner_function, normal_form
 from .select import ask, bind, display_name
@@ -199,7 +199,11 @@ class Resolve:
         """Compiled code, met again at a higher order: its small-language text is read like any other function's."""
         if not any_active(args):
             return self.emit(f, args, {}, self.context.generated_type(function), False, pos)
-        if any(act.function is function for act in self.activations) or f in self.context.compiling or self.context.too_large(function):
+        if (
+            any(act.function is function for act in self.activations)
+            or f in self.context.compiling
+            or self.context.too_large(function)
+        ):
             return derive.link(self, f, args, {}, pos)
         act = Activation(function, {}, pos)
         act.env.update(zip(function.params, [self.with_items(arg, pos) for arg in args], strict=True))
@@ -208,7 +212,9 @@ class Resolve:
     def call_value(self, fn: Val, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
         """A call of something that is not known by name: an object, or a function that arrives as an argument."""
         cls = T.class_of(fn.type)
-        if cls is not None and not issubclass(cls, pytypes.FunctionType | pytypes.MethodType | pytypes.BuiltinFunctionType | type):
+        if cls is not None and not issubclass(
+            cls, pytypes.FunctionType | pytypes.MethodType | pytypes.BuiltinFunctionType | type
+        ):
             method = getattr(cls, "__call__", None)
             if isinstance(method, pytypes.FunctionType):
                 return self.call(const(method), [fn, *args], kwargs, pos)
@@ -223,7 +229,12 @@ class Resolve:
                 return self.inline(normal_form(f.__code__), f, args, kwargs, pos)
             except UnsupportedError:
                 pass  # then it is called as it is
-        if self.select and isinstance(f, pytypes.FunctionType) and runtime.is_readable(f) and may_change_arguments(f, args):
+        if (
+            self.select
+            and isinstance(f, pytypes.FunctionType)
+            and runtime.is_readable(f)
+            and may_change_arguments(f, args)
+        ):
             raise self.unsupported(f"a call of {f.__name__}, which may change an argument in place,", pos)
         pure = T.is_pure(f)
         question = self.question(f, args, kwargs) if pure else None
@@ -298,7 +309,9 @@ class Resolve:
         if answer.outcome == "ambiguous":
             self.record("error", f, args, pos, None, note="ambiguous")
             return self.fail(answer.error(), pos)
-        if takes_arrays(f) and (answer.outcome == "none" or answer.rule.kind == "rrule" and answer.rule.layer == "shipped"):
+        if takes_arrays(f) and (
+            answer.outcome == "none" or (answer.rule.kind == "rrule" and answer.rule.layer == "shipped")
+        ):
             lists = [isinstance(a.type, T.ListType | T.TupleType) and any_active([a]) for a in args]
             if any(lists):  # NumPy's functions make arrays of lists first
                 return self.call(const(f), [self.call(const(np.array), [a], {}, pos) if is_list else a for a, is_list in
@@ -332,9 +345,13 @@ class Resolve:
         finally:
             self.node = outer
 
-    def enter(self, function: Function, f: pytypes.FunctionType, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+    def enter(
+        self, function: Function, f: pytypes.FunctionType, args: list[Val], kwargs: dict[str, Val], pos: Pos | None
+    ) -> Val:
         """A Python function's body: in place of the call where that is possible, else compiled on its own."""
-        recursive = any(act.function.code is f.__code__ for act in self.activations) or f.__code__ in self.context.compiling
+        recursive = (
+            any(act.function.code is f.__code__ for act in self.activations) or f.__code__ in self.context.compiling
+        )
         if recursive or len(self.activations) > MAX_DEPTH or self.context.too_large(function):
             return derive.link(self, f, args, kwargs, pos)
         return self.inline(function, f, args, kwargs, pos)
@@ -363,7 +380,11 @@ class Resolve:
             linked = derive.link_closure(self, closure, function, args, kwargs, pos)
             if linked is not None:
                 return linked
-            made = Val(self.materialise(closure), T.Exact(pytypes.FunctionType), any_active([Val(None, T.UNKNOWN, what=closure)]))
+            made = Val(
+                self.materialise(closure),
+                T.Exact(pytypes.FunctionType),
+                any_active([Val(None, T.UNKNOWN, what=closure)]),
+            )
             return self.at_run_time(made, args, kwargs, pos)
         act = Activation(function, closure.activation.globals, pos)
         act.env.update(bind(self, function, args, kwargs, closure.defaults, closure.keyword_defaults, pos))
@@ -385,13 +406,17 @@ class Resolve:
         counts = outer.bindings()
         again = [name for name in function.free if counts.get(name, 0) > 1]
         if again:
-            raise self.unsupported(f"`{closure.inner.name}`, which closes over `{again[0]}`, a name that is bound more than once,")
+            raise self.unsupported(
+                f"`{closure.inner.name}`, which closes over `{again[0]}`, a name that is bound more than once,"
+            )
         function.free = {name: function.free[name] for name in function.code.co_freevars}  # in the order of the cells
         seen = captured(closure)
         own = next((i for i, value in enumerate(seen) if value.what is closure), -1)
         values = [Val(Const(None), T.NONE) if i == own else value for i, value in enumerate(seen)]
         if own >= 0 and any_active(values):
-            raise self.unsupported(f"`{closure.inner.name}`, an inner function that calls itself and is used as a value,")
+            raise self.unsupported(
+                f"`{closure.inner.name}`, an inner function that calls itself and is used as a value,"
+            )
         head = [Val(Const(function.code), T.UNKNOWN), Val(Const(runtime.Globals(closure.activation.globals)), T.UNKNOWN),
                 self.build(tuple(closure.defaults)), const(own)]  # fmt: skip
         return compiled.make_closure(self, [*head, *values], {}, self.here).atom  # type: ignore[return-value]
@@ -405,7 +430,9 @@ class Resolve:
 
     def record(self, outcome: str, f: Any, args: list[Val], pos: Pos | None, rule: Any, note: str = "") -> Call:
         """Write a call into the selection tree."""
-        call = Call(outcome, display_name(f), tuple(T.name_of(a.type) for a in args), rule, *place_parts(pos), note=note)
+        call = Call(
+            outcome, display_name(f), tuple(T.name_of(a.type) for a in args), rule, *place_parts(pos), note=note
+        )
         if self.select and not runtime.is_ours(f):
             self.node.children.append(call)
             if self.context.tracing:
@@ -442,7 +469,10 @@ def never_raises(f: Any, args: list[Val], type_: T.Type) -> bool:
         return all(t in INEXACT for t in inside)
     arrays = [t for t in types if isinstance(t, T.ArrayType)]
     if len(arrays) == 1 and all(t in T.SCALARS or t in arrays for t in types) and arrays[0].dtype in "fdFD":
-        return isinstance(f, np.ufunc) or f in TOTAL or f in (operator.truediv, operator.pow) or (f in TOTAL_ARRAY and len(args) == 1)
+        return (
+            isinstance(f, np.ufunc)
+            or f in TOTAL
+            or f in (operator.truediv, operator.pow)
+            or (f in TOTAL_ARRAY and len(args) == 1)
+        )
     return False
-
-

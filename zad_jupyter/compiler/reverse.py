@@ -240,7 +240,11 @@ class Reverser:
         written = {*slots, *pushed, *[v for v in inside if v in self.status]}
         if not any(var in self.status or ("items", var) in self.status for var in written):
             return [stmt]
-        outer = [v for v in {**used_in(stmt.body), **{s: None for s in slots}} if v.active and (v not in inside or v in slots)]
+        outer = [
+            v
+            for v in {**used_in(stmt.body), **dict.fromkeys(slots)}
+            if v.active and (v not in inside or v in slots)
+        ]
         before = dict(self.status)
         popped = {s.log for s in walk(stmt.body) if isinstance(s, Pop)}
         assumed = self._assume(outer, slots, popped, before)
@@ -296,7 +300,7 @@ class Reverser:
         """Push what the reversed body needs at the end of every round of `forward`; write the rewinding loop."""
         made = defined_in(forward)
         if not isinstance(stmt, While):
-            made.update({v: None for v in ([stmt.target] if isinstance(stmt, For) else stmt.targets)})
+            made.update(dict.fromkeys([stmt.target] if isinstance(stmt, For) else stmt.targets))
         inner = set(self.bars.values())
         needed = [var for var in used_in(body) if var in made and var not in inner]
         values: list[Atom] = list(needed) if needed else [Const(None)]
@@ -395,7 +399,9 @@ def joint(function: Function, wanted: list[Var | None], seed: Atom | None = None
     rev = Reverser()
     result = function.result
     if isinstance(result, Var) and result.active:
-        one: Atom = seed or (Const(1.0) if result.type in (T.FLOAT, T.INT, T.REAL, T.FLOATING) else rev.emit(C.seed_like, result))
+        one: Atom = seed or (
+            Const(1.0) if result.type in (T.FLOAT, T.INT, T.REAL, T.FLOATING) else rev.emit(C.seed_like, result)
+        )
         rev.add(result, one)
     forward = rev.block(function.body)
     given = [finished(rev, var) for var in wanted]
@@ -434,7 +440,11 @@ def split(function: Function, inputs: list[Var]) -> tuple[Function, Function]:
     bars = set(rev.bars.values())
     needed = [var for var in used_in(body) if var in made and var not in bars and var is not seed]
     kept, y = Var("kept"), Var("out")
-    forward = [*forward, Op(kept, Const(I.build_tuple), list(needed), {}, None), Op(y, Const(I.build_tuple), [function.result, kept], {}, None)]
+    forward = [
+        *forward,
+        Op(kept, Const(I.build_tuple), list(needed), {}, None),
+        Op(y, Const(I.build_tuple), [function.result, kept], {}, None),
+    ]
     saved = Var("saved")
     unpacking: Block = [Op(var, Const(operator.getitem), [saved, Const(i)], {}, None) for i, var in enumerate(needed)]
     return (

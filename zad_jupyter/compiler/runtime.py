@@ -44,7 +44,9 @@ class Globals:
 # -- closures and methods as objects
 
 
-def make_closure(code: pytypes.CodeType, names: dict[str, Any], defaults: tuple[Any, ...], own: int, *values: Any) -> Any:
+def make_closure(
+    code: pytypes.CodeType, names: dict[str, Any], defaults: tuple[Any, ...], own: int, *values: Any
+) -> Any:
     """An inner function as an object; `own` says which of its cells holds the function itself."""
     cells = tuple(pytypes.CellType(value) for value in values)
     function = pytypes.FunctionType(code, names, code.co_name, defaults or None, cells)
@@ -54,7 +56,11 @@ def make_closure(code: pytypes.CodeType, names: dict[str, Any], defaults: tuple[
 
 
 def bound_method(function: Any, owner: Any) -> Any:
-    return pytypes.MethodType(function, owner) if isinstance(function, pytypes.FunctionType) else function.__get__(owner, type(owner))
+    return (
+        pytypes.MethodType(function, owner)
+        if isinstance(function, pytypes.FunctionType)
+        else function.__get__(owner, type(owner))
+    )
 
 
 # -- call sites that choose when they run

@@ -144,7 +144,13 @@ def display_name(f: Any) -> str:
 
 
 def bind(
-    inference: Any, function: Function, args: list[Val], kwargs: dict[str, Val], defaults: list[Val], words: dict[str, Val], pos: Pos | None
+    inference: Any,
+    function: Function,
+    args: list[Val],
+    kwargs: dict[str, Val],
+    defaults: list[Val],
+    words: dict[str, Val],
+    pos: Pos | None,
 ) -> dict[Var, Val]:
     """Give a call's arguments to a function's parameters, as Python does.
 
@@ -176,7 +182,9 @@ def bind(
     missing = [name for name in [*names, *only] if name not in given]
     if missing:
         listed = " and ".join(f"'{name}'" for name in missing)
-        raise TypeError(f"{function.name}() missing {len(missing)} required argument{'s' * (len(missing) > 1)}: {listed}")
+        raise TypeError(
+            f"{function.name}() missing {len(missing)} required argument{'s' * (len(missing) > 1)}: {listed}"
+        )
     order = [given[name] for name in names]
     if spec.vararg is not None:
         order.append(inference.build(tuple(rest), pos=pos))

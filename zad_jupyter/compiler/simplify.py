@@ -109,7 +109,13 @@ class _Marker:
             return kept
         assert isinstance(stmt, Try)
         kept = False
-        for block in (stmt.final, stmt.orelse, *[h.body for h in stmt.handlers], *[h.cond for h in stmt.handlers], stmt.body):
+        for block in (
+            stmt.final,
+            stmt.orelse,
+            *[h.body for h in stmt.handlers],
+            *[h.cond for h in stmt.handlers],
+            stmt.body,
+        ):
             kept = self.block(block) or kept
         for handler in stmt.handlers:
             if handler.kinds is not None:
@@ -143,10 +149,7 @@ def _sweep(block: Block, marker: _Marker) -> Block:
         elif isinstance(stmt, Assign):
             if stmt.target in needed:
                 kept.append(stmt)
-        elif isinstance(stmt, Push):
-            if stmt.log in needed:
-                kept.append(stmt)
-        elif isinstance(stmt, Pop):
+        elif isinstance(stmt, Push) or isinstance(stmt, Pop):
             if stmt.log in needed:
                 kept.append(stmt)
         elif isinstance(stmt, If):
@@ -168,7 +171,13 @@ def _sweep(block: Block, marker: _Marker) -> Block:
             for handler in stmt.handlers:
                 handler.cond, handler.body = _sweep(handler.cond, marker), _sweep(handler.body, marker)
             kept.append(
-                Try(_sweep(stmt.body, marker), stmt.handlers, _sweep(stmt.orelse, marker), _sweep(stmt.final, marker), stmt.pos)
+                Try(
+                    _sweep(stmt.body, marker),
+                    stmt.handlers,
+                    _sweep(stmt.orelse, marker),
+                    _sweep(stmt.final, marker),
+                    stmt.pos,
+                )
             )
     return kept
 

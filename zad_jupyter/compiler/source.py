@@ -135,7 +135,11 @@ def _around(code: types.CodeType, nodes: list[Definition]) -> list[Definition]:
         node for node in nodes
         if all(extent(node)[0] <= (p[0], p[2]) and (p[1], p[3]) <= extent(node)[1] for p in spots)  # type: ignore[operator]
     ]  # fmt: skip
-    inner = [node for node in holding if not any(other is not node and _within(extent(other), extent(node)) for other in holding)]
+    inner = [
+        node
+        for node in holding
+        if not any(other is not node and _within(extent(other), extent(node)) for other in holding)
+    ]
     return inner if len(inner) == 1 else []
 
 

@@ -12,7 +12,26 @@ from typing import Any
 
 from . import intrinsics as I
 from . import types as T
-from .ir import Assign, Atom, Block, Const, For, Handler, If, Op, Pop, Push, Rewind, Stmt, Try, Var, While, defined_in, used_in, walk
+from .ir import (
+    Assign,
+    Atom,
+    Block,
+    Const,
+    For,
+    Handler,
+    If,
+    Op,
+    Pop,
+    Push,
+    Rewind,
+    Stmt,
+    Try,
+    Var,
+    While,
+    defined_in,
+    used_in,
+    walk,
+)
 from .simplify import drop_dead
 
 SET, MAYBE = "set", "maybe"
@@ -67,7 +86,11 @@ class Steps:
         for key in [k for k in rev.status if (k if isinstance(k, Var) else k[1]) in self.made and k not in before]:
             del rev.status[key]
         start: list[Stmt] = [Op(self.order, Const(I.new_log), [], {}, None)]
-        start += [Op(log, Const(I.new_log), [], {}, None) for log, record in zip(self.logs, self.records, strict=True) if record]
+        start += [
+            Op(log, Const(I.new_log), [], {}, None)
+            for log, record in zip(self.logs, self.records, strict=True)
+            if record
+        ]
         return [*start, forward]
 
     def touched(self) -> list[Any]:

@@ -32,7 +32,9 @@ Wanted = tuple[bool, ...]
 # -- for a caller
 
 
-def compile_joint(f: Any, args: Sequence[Any], kwargs: dict[str, Any], wanted: Wanted, value: bool, tracing: bool = False) -> Entry:
+def compile_joint(
+    f: Any, args: Sequence[Any], kwargs: dict[str, Any], wanted: Wanted, value: bool, tracing: bool = False
+) -> Entry:
     """Compile the gradient of f for arguments of these types.
 
     Args:
@@ -161,7 +163,9 @@ def scalar_only(value: Any) -> Any:
     if not isinstance(value, float | int | complex | np.generic | np.ndarray):
         not_scalar(value)
     if np.iscomplexobj(value):
-        raise TypeError("gradient needs a function with a real value; this one gave a complex number. Take abs(z), z.real or the like of it.")
+        raise TypeError(
+            "gradient needs a function with a real value; this one gave a complex number. Take abs(z), z.real or the like of it."
+        )
     return value
 
 
@@ -217,12 +221,20 @@ class Inputs:
             if what not in self.made:
                 defaults = [self.proxy(v) for v in what.defaults]
                 words = {name: self.proxy(v) for name, v in what.keyword_defaults.items()}
-                self.made[what] = Val(None, value.type, False, None, Closure(what.inner, Proxy(what.activation, self), defaults, words))
+                self.made[what] = Val(
+                    None, value.type, False, None, Closure(what.inner, Proxy(what.activation, self), defaults, words)
+                )
             return self.made[what]
         if isinstance(what, Bound):
             return Val(None, value.type, False, None, Bound(what.function, self.proxy(what.owner)))
         if isinstance(what, Derived):
-            return Val(None, value.type, False, None, Derived(what.door, self.proxy(what.function), what.argnums, what.with_value))
+            return Val(
+                None,
+                value.type,
+                False,
+                None,
+                Derived(what.door, self.proxy(what.function), what.argnums, what.with_value),
+            )
         if isinstance(what, Iterable):
             return Val(None, value.type, False, None, Iterable(what.kind, [self.proxy(v) for v in what.parts]))
         if value.items is not None:
@@ -337,7 +349,9 @@ def register(gradient: Any, pullback: Any, doors: Sequence[tuple[Any, bool]], ki
     handlers.set_pulled(call_pulled)
     for door, with_value in doors:
         handlers.handles(door)(make(door, with_value))
-    handlers.set_derivatives(lambda inf, f, args, kwargs, pos: _call_derivative(inf, f, kind_of, args, kwargs, pos), kind_of)
+    handlers.set_derivatives(
+        lambda inf, f, args, kwargs, pos: _call_derivative(inf, f, kind_of, args, kwargs, pos), kind_of
+    )
 
 
 def handle_pullback(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
@@ -384,7 +398,9 @@ def _call_derivative(
     grads = inf.with_items(grads, pos)
     chosen = argnums if isinstance(argnums, int) else tuple(argnums)
     assert grads.items is not None
-    given = grads.items[chosen] if isinstance(chosen, int) else inf.build(tuple(grads.items[i] for i in chosen), pos=pos)
+    given = (
+        grads.items[chosen] if isinstance(chosen, int) else inf.build(tuple(grads.items[i] for i in chosen), pos=pos)
+    )
     return inf.build((value, given), pos=pos) if with_value else given  # type: ignore[no-any-return]
 
 

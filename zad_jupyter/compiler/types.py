@@ -203,7 +203,7 @@ NO_TRY = {"random", "testing", "ctypeslib", "lib"}
 
 
 def _pure_builtins() -> set[Any]:
-    names = "abs min max sum round float int bool complex len divmod pow isinstance str repr tuple list sorted any all hash range".split()
+    names = ["abs", "min", "max", "sum", "round", "float", "int", "bool", "complex", "len", "divmod", "pow", "isinstance", "str", "repr", "tuple", "list", "sorted", "any", "all", "hash", "range"]
     found = {getattr(builtins, name) for name in names}
     found |= {value for value in vars(math).values() if callable(value)}
     changing = {"setitem", "delitem", "attrgetter", "itemgetter", "methodcaller", "call"}
@@ -227,7 +227,15 @@ def is_pure(f: Any) -> bool:
         return True
     module = getattr(f, "__module__", None) or ""
     if isinstance(f, pytypes.MethodDescriptorType):
-        return f.__objclass__ is np.ndarray and f.__name__ not in ("sort", "fill", "resize", "put", "partition", "setflags", "tofile")
+        return f.__objclass__ is np.ndarray and f.__name__ not in (
+            "sort",
+            "fill",
+            "resize",
+            "put",
+            "partition",
+            "setflags",
+            "tofile",
+        )
     if isinstance(f, type):
         return f.__module__ == "numpy" and issubclass(f, np.generic)
     return (module == "numpy" or module == "numpy.linalg") and getattr(f, "__name__", "") not in IMPURE_NUMPY
@@ -278,7 +286,11 @@ def result_type(f: Callable[..., Any], args: list[tuple[Type, Any]], kwargs: dic
                 joined = join(joined, result_type(f, [*args[:position], (option, ()), *args[position + 1 :]], kwargs))
             return joined
     try:
-        question = (f, tuple((key(t), repr(v)) for t, v in args), tuple((n, key(t), repr(v)) for n, (t, v) in kwargs.items()))
+        question = (
+            f,
+            tuple((key(t), repr(v)) for t, v in args),
+            tuple((n, key(t), repr(v)) for n, (t, v) in kwargs.items()),
+        )
         known = _tried.get(question)
     except TypeError:
         return UNKNOWN

@@ -27,7 +27,9 @@ assert anp and _fft and _linalg  # imported for the rules that they put into the
 class Formula:
     """A function that autograd can trace: one of its primitives with fixed keywords, or the vjp of such a function."""
 
-    def __init__(self, name: str, plain: Callable[..., Any], traced: Callable[..., Any], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, name: str, plain: Callable[..., Any], traced: Callable[..., Any], kwargs: dict[str, Any]
+    ) -> None:
         self.name = name
         self.plain = plain
         self.traced = traced
@@ -103,7 +105,9 @@ def second_order(formula: Formula, ybar: Any, args: tuple[Any, ...], bars: Any) 
         now = list(args)
         for position, value in zip(active[1:], values[1:], strict=True):
             now[position] = value
-        back, _ = make_vjp(lambda some: formula.traced(*_with(now, places, some), **formula.kwargs), tuple(now[i] for i in places))
+        back, _ = make_vjp(
+            lambda some: formula.traced(*_with(now, places, some), **formula.kwargs), tuple(now[i] for i in places)
+        )
         return back(values[0])
 
     if places:
@@ -149,7 +153,14 @@ def share_with_methods() -> None:
     """A method of ndarray with the name of a NumPy function shares its rules: `x.prod()` and `np.prod(x)`."""
     for name in dir(np.ndarray):
         method, function = getattr(np.ndarray, name), getattr(np, name, None)
-        if not name.startswith("_") and method not in IN_PLACE and callable(method) and function is not None and not registry.rules(method) and registry.rules(function):
+        if (
+            not name.startswith("_")
+            and method not in IN_PLACE
+            and callable(method)
+            and function is not None
+            and not registry.rules(method)
+            and registry.rules(function)
+        ):
             registry.alias(method, function)
 
 

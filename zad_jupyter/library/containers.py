@@ -11,9 +11,18 @@ from ..rules import expression_rule
 
 Sequence = list | tuple
 
-expression_rule(operator.getitem, (list, object), lambda xs, i, out, g: (C.scatter(None, xs, i, g), None), layer="shipped")
-expression_rule(operator.getitem, (tuple, object), lambda xs, i, out, g: (C.gathered(xs, C.scatter(None, xs, i, g)), None), layer="shipped")
-expression_rule(operator.getitem, (dict, object), lambda d, k, out, g: (C.scatter(None, d, k, g), None), layer="shipped")
+expression_rule(
+    operator.getitem, (list, object), lambda xs, i, out, g: (C.scatter(None, xs, i, g), None), layer="shipped"
+)
+expression_rule(
+    operator.getitem,
+    (tuple, object),
+    lambda xs, i, out, g: (C.gathered(xs, C.scatter(None, xs, i, g)), None),
+    layer="shipped",
+)
+expression_rule(
+    operator.getitem, (dict, object), lambda d, k, out, g: (C.scatter(None, d, k, g), None), layer="shipped"
+)
 expression_rule(sum, (Sequence,), lambda xs, out, g: (spread(xs, g),), layer="shipped")
 expression_rule(sum, (Sequence, object), lambda xs, start, out, g: (spread(xs, g), g), layer="shipped")
 expression_rule(math.fsum, (Sequence,), lambda xs, out, g: (spread(xs, g),), layer="shipped")

@@ -13,6 +13,13 @@ expression_rule(C.scatter, (object, object, object, object),
                 lambda b, x, i, c, out, g: (g, None, None, C.picked(g, i)), layer="shipped")  # fmt: skip
 expression_rule(C.picked, (object, object), lambda b, i, out, g: (C.scatter(None, b, i, g), None), layer="shipped")
 expression_rule(C.gathered, (object, object), lambda x, b, out, g: (None, g), layer="shipped")
-expression_rule(C.only_item, (object, object, object), lambda n, i, c, out, g: (None, None, C.picked(g, i)), layer="shipped")
-expression_rule(pullbacks.as_returned, (object, object), lambda r, c, out, g: (None, pullbacks.as_returned_back(r, g)), layer="shipped")
+expression_rule(
+    C.only_item, (object, object, object), lambda n, i, c, out, g: (None, None, C.picked(g, i)), layer="shipped"
+)
+expression_rule(
+    pullbacks.as_returned,
+    (object, object),
+    lambda r, c, out, g: (None, pullbacks.as_returned_back(r, g)),
+    layer="shipped",
+)
 non_differentiable(C.zero_like, C.seed_like, runtime.tick, layer="shipped")

@@ -86,7 +86,11 @@ def reduction(f: Callable[..., Any], method: Any, cotangent: Callable[..., Any])
 
 
 reduction(np.sum, np.ndarray.sum, lambda x, axis, keepdims, out, g: (unreduced(g, x, axis, keepdims), None, None))
-reduction(np.mean, np.ndarray.mean, lambda x, axis, keepdims, out, g: (unreduced(g, x, axis, keepdims) * (np.size(out) / np.size(x)), None, None))
+reduction(
+    np.mean,
+    np.ndarray.mean,
+    lambda x, axis, keepdims, out, g: (unreduced(g, x, axis, keepdims) * (np.size(out) / np.size(x)), None, None),
+)
 for _function, _method, _cotangent in (
     (np.var, np.ndarray.var, lambda x, axis, dtype, out_, ddof, keepdims, out, g: (spread_out(g, x, axis, ddof, keepdims), None, None, None, None, None)),
     (np.std, np.ndarray.std, lambda x, axis, dtype, out_, ddof, keepdims, out, g: (spread_out(halved(g, out), x, axis, ddof, keepdims), None, None, None, None, None)),
@@ -98,28 +102,87 @@ reduction(np.max, np.ndarray.max, lambda x, axis, keepdims, out, g: (extreme(g, 
 reduction(np.min, np.ndarray.min, lambda x, axis, keepdims, out, g: (extreme(g, x, out, axis, keepdims), None, None))
 
 for _function in (np.dot, operator.matmul):
-    expression_rule(_function, (np.ndarray, np.ndarray), lambda a, b, out, g: (left(g, a, b), right(g, a, b)), layer="shipped")
+    expression_rule(
+        _function, (np.ndarray, np.ndarray), lambda a, b, out, g: (left(g, a, b), right(g, a, b)), layer="shipped"
+    )
 both(np.dot, lambda a, b, out, g: (sum_to(g * b, a), sum_to(g * a, b)))
 registry.alias(np.ndarray.dot, np.dot)
-expression_rule(np.outer, (np.ndarray, np.ndarray), lambda a, b, out, g: (np.dot(g, np.ravel(b)), np.dot(np.ravel(a), g)), layer="shipped")
+expression_rule(
+    np.outer,
+    (np.ndarray, np.ndarray),
+    lambda a, b, out, g: (np.dot(g, np.ravel(b)), np.dot(np.ravel(a), g)),
+    layer="shipped",
+)
 
-expression_rule(operator.getitem, (np.ndarray, object), lambda x, i, out, g: (scatter(None, x, i, g), None), layer="shipped")
-expression_rule(np.reshape, (Array, object), lambda x, shape, out, g: (np.reshape(g, np.shape(x)), None), layer="shipped")
+expression_rule(
+    operator.getitem, (np.ndarray, object), lambda x, i, out, g: (scatter(None, x, i, g), None), layer="shipped"
+)
+expression_rule(
+    np.reshape, (Array, object), lambda x, shape, out, g: (np.reshape(g, np.shape(x)), None), layer="shipped"
+)
 expression_rule(np.ravel, (Array,), lambda x, out, g: (np.reshape(g, np.shape(x)),), layer="shipped")
 expression_rule(np.ndarray.flatten, (np.ndarray,), lambda x, out, g: (np.reshape(g, np.shape(x)),), layer="shipped")
-expression_rule(np.squeeze, (Array, object), lambda x, axis, out, g: (np.reshape(g, np.shape(x)), None), defaults={"axis": None}, layer="shipped")
-expression_rule(np.expand_dims, (Array, object), lambda x, axis, out, g: (np.reshape(g, np.shape(x)), None), layer="shipped")
-expression_rule(np.transpose, (Array, object), lambda x, axes, out, g: (untransposed(g, axes), None), defaults={"axes": None}, layer="shipped")
+expression_rule(
+    np.squeeze,
+    (Array, object),
+    lambda x, axis, out, g: (np.reshape(g, np.shape(x)), None),
+    defaults={"axis": None},
+    layer="shipped",
+)
+expression_rule(
+    np.expand_dims, (Array, object), lambda x, axis, out, g: (np.reshape(g, np.shape(x)), None), layer="shipped"
+)
+expression_rule(
+    np.transpose,
+    (Array, object),
+    lambda x, axes, out, g: (untransposed(g, axes), None),
+    defaults={"axes": None},
+    layer="shipped",
+)
 expression_rule(np.broadcast_to, (Array, object), lambda x, shape, out, g: (sum_to(g, x), None), layer="shipped")
-expression_rule(np.where, (object, Array, Array), lambda c, x, y, out, g: (None, sum_to(np.where(c, g, 0.0), x), sum_to(np.where(c, 0.0, g), y)), layer="shipped")
-expression_rule(np.clip, (Array, object, object), lambda x, low, high, out, g: (g * ((x >= low) & (x <= high)), None, None), layer="shipped")
-expression_rule(np.concatenate, (list | tuple, object), lambda xs, axis, out, g: (pieces(g, xs, axis), None), defaults={"axis": 0}, layer="shipped")
-expression_rule(np.stack, (list | tuple, object), lambda xs, axis, out, g: (layers(g, xs, axis), None), defaults={"axis": 0}, layer="shipped")
+expression_rule(
+    np.where,
+    (object, Array, Array),
+    lambda c, x, y, out, g: (None, sum_to(np.where(c, g, 0.0), x), sum_to(np.where(c, 0.0, g), y)),
+    layer="shipped",
+)
+expression_rule(
+    np.clip,
+    (Array, object, object),
+    lambda x, low, high, out, g: (g * ((x >= low) & (x <= high)), None, None),
+    layer="shipped",
+)
+expression_rule(
+    np.concatenate,
+    (list | tuple, object),
+    lambda xs, axis, out, g: (pieces(g, xs, axis), None),
+    defaults={"axis": 0},
+    layer="shipped",
+)
+expression_rule(
+    np.stack,
+    (list | tuple, object),
+    lambda xs, axis, out, g: (layers(g, xs, axis), None),
+    defaults={"axis": 0},
+    layer="shipped",
+)
 for _function in (np.array, np.asarray):
     expression_rule(_function, (object,), lambda xs, out, g: (unpacked(g, xs),), layer="shipped")
 expression_rule(np.copy, (Array,), lambda x, out, g: (g,), layer="shipped")
-expression_rule(np.cumsum, (np.ndarray, object), lambda x, axis, out, g: (uncumulated(g, x, axis), None), defaults={"axis": None}, layer="shipped")
-expression_rule(np.cumprod, (np.ndarray, object), lambda x, axis, out, g: (products_after(g, x, out, axis), None), defaults={"axis": None}, layer="shipped")
+expression_rule(
+    np.cumsum,
+    (np.ndarray, object),
+    lambda x, axis, out, g: (uncumulated(g, x, axis), None),
+    defaults={"axis": None},
+    layer="shipped",
+)
+expression_rule(
+    np.cumprod,
+    (np.ndarray, object),
+    lambda x, axis, out, g: (products_after(g, x, out, axis), None),
+    defaults={"axis": None},
+    layer="shipped",
+)
 expression_rule(np.real, (Array,), lambda x, out, g: (g,), layer="shipped")
 expression_rule(np.ndarray.astype, (np.ndarray, object), lambda x, dtype, out, g: (g, None), layer="shipped")
 expression_rule(np.ndarray.item, (np.ndarray,), lambda x, out, g: (np.reshape(g, np.shape(x)),), layer="shipped")
@@ -141,7 +204,11 @@ non_differentiable(
 
 def slope(a: Any, b: Any) -> Any:
     """The derivative of a**b with respect to a, also where a or b is 0."""
-    return np.where(np.equal(b, 0), 0.0, b * np.power(a, np.where(np.equal(b, 0), 1.0, b - 1.0))) if np.ndim(b) else plain_slope(a, b)
+    return (
+        np.where(np.equal(b, 0), 0.0, b * np.power(a, np.where(np.equal(b, 0), 1.0, b - 1.0)))
+        if np.ndim(b)
+        else plain_slope(a, b)
+    )
 
 
 def plain_slope(a: Any, b: Any) -> Any:
@@ -264,5 +331,3 @@ def products_after(g: Any, x: Any, out: Any, axis: Any) -> Any:
         rows.append(before * np.sum(cotangent[i:] * after, axis=0))
     stacked = np.stack(rows) if rows else np.zeros_like(flat)
     return np.reshape(stacked, np.shape(x)) if axis is None else np.moveaxis(stacked, 0, axis)
-
-

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from zad_jupyter import api
 from zad_jupyter.trace.html import html
 from zad_jupyter.trace.json import to_json
 from zad_jupyter.trace.text import text
 from zad_jupyter.trace.tree import Limits, Node, summary, tree
-
-from zad_jupyter import api
 
 if TYPE_CHECKING:
     from zad_jupyter.compiler.calls import Call

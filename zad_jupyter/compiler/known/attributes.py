@@ -11,9 +11,9 @@ import numpy as np
 from .. import runtime
 from .. import types as T
 from ..handlers import handles
-from .names import is_definition, read_from
 from ..ir import Const, Pos
 from ..values import Bound, Val, const
+from .names import is_definition, read_from
 
 if TYPE_CHECKING:
     from ..resolve import Resolve
@@ -44,7 +44,9 @@ def get_attribute(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Po
     return class_attribute(inf, owner, cls, name, static, args, pos)
 
 
-def class_attribute(inf: Resolve, owner: Val, cls: type, name: str, static: Any, args: list[Val], pos: Pos | None) -> Val | None:
+def class_attribute(
+    inf: Resolve, owner: Val, cls: type, name: str, static: Any, args: list[Val], pos: Pos | None
+) -> Val | None:
     if isinstance(static, pytypes.FunctionType | pytypes.MethodDescriptorType | pytypes.WrapperDescriptorType):
         inf.context.guard_attribute(cls, name, static)
         return Val(None, T.UNKNOWN, owner.active, None, Bound(static, owner))
@@ -84,7 +86,16 @@ def module_attribute(inf: Resolve, module: pytypes.ModuleType, name: str, pos: P
         value = getattr(module, name)
     except AttributeError as error:
         return inf.fail(error, pos)
-    if module.__name__.split(".")[0] in ("numpy", "math", "operator", "builtins", "itertools", "functools", "scipy", "autograd"):
+    if module.__name__.split(".")[0] in (
+        "numpy",
+        "math",
+        "operator",
+        "builtins",
+        "itertools",
+        "functools",
+        "scipy",
+        "autograd",
+    ):
         if isinstance(value, int | float | str) or is_definition(value) or value is None:
             return const(value)
     return read_from(inf, vars(module), name, value, pos)

@@ -266,7 +266,9 @@ def power(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None
 @handles(operator.mul)
 def repeated(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
     """A tuple or a list, so many times."""
-    whole, count = args if len(args) == 2 and args[0].items is not None else args[::-1] if len(args) == 2 else (None, None)
+    whole, count = (
+        args if len(args) == 2 and args[0].items is not None else args[::-1] if len(args) == 2 else (None, None)
+    )
     if whole is None or count is None or whole.items is None or not isinstance(count.atom, Const):
         return None
     if type(count.atom.value) is not int or count.atom.value * len(whole.items) > 64:

@@ -44,11 +44,17 @@ def in_place(plain: Callable[..., Any], inplace: Callable[..., Any], symbol: str
     def handler(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
         left = args[0].type
         cls = T.class_of(left)
-        if left in T.SCALARS or left is T.NEVER or (cls is not None and (cls in IMMUTABLE or issubclass(cls, np.generic))):
+        if (
+            left in T.SCALARS
+            or left is T.NEVER
+            or (cls is not None and (cls in IMMUTABLE or issubclass(cls, np.generic)))
+        ):
             return inf.call(const(plain), args, {}, pos)
         if cls is None:
             return inf.at_run_time(const(inplace), args, {}, pos)
-        raise inf.unsupported(f"`{symbol}` on a {cls.__name__}, which changes it in place (write `x = x {symbol[:-1]} …`),", pos)
+        raise inf.unsupported(
+            f"`{symbol}` on a {cls.__name__}, which changes it in place (write `x = x {symbol[:-1]} …`),", pos
+        )
 
     return handler
 

@@ -29,7 +29,9 @@ def add(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) 
             inf.build(items, I.build_list, pos))  # fmt: skip
     plain = all(t in T.SCALARS or isinstance(t, T.ArrayType) for t in (a.type, b.type))
     if plain:
-        made = inf.emit(operator.add, args, {}, inf.result_type(operator.add, args, {}), any_active(args), pos, pure=True)
+        made = inf.emit(
+            operator.add, args, {}, inf.result_type(operator.add, args, {}), any_active(args), pos, pure=True
+        )
     else:
         type_ = T.join(*[t.item if isinstance(t, T.OptionalType) else t for t in (a.type, b.type)])
         both_optional = all(isinstance(t, T.OptionalType) for t in (a.type, b.type))
@@ -83,7 +85,9 @@ def add_to_log(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos |
 @handles(C.add_at)
 def add_at(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
     log, index, cotangent = args
-    return into_log(inf, C.add_at, args, cotangent.type, cotangent, derive.IntoLog(log.atom, index.atom, cotangent.atom), pos)  # type: ignore[arg-type]
+    return into_log(
+        inf, C.add_at, args, cotangent.type, cotangent, derive.IntoLog(log.atom, index.atom, cotangent.atom), pos
+    )  # type: ignore[arg-type]
 
 
 def into_log(inf: Resolve, fn: Any, args: list[Val], item: T.Type, cotangent: Val, how: Any, pos: Pos | None) -> Val:

@@ -71,7 +71,9 @@ def read_cell(inf: Resolve, f: pytypes.FunctionType, name: str, cell: Any, pos: 
         inf.context.guard_cell(cell, value)
         return const(value)
     inf.context.guard_cell_type(cell, value)
-    return inf.emit(getattr, [Val(Const(cell), T.UNKNOWN), const("cell_contents")], {}, guarded_type(value), False, pos, name=name)
+    return inf.emit(
+        getattr, [Val(Const(cell), T.UNKNOWN), const("cell_contents")], {}, guarded_type(value), False, pos, name=name
+    )
 
 
 def read_own_cell(inf: Resolve, f: pytypes.FunctionType, name: str, cell: Any, value: Any, pos: Pos | None) -> Val:
