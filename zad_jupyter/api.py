@@ -57,9 +57,9 @@ def gradient(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, 
                 __tracebackhide__ = True
                 raise doors.for_user(error) from None
             if result is not MISS:
-                return result  # type: ignore[no-any-return]
+                return result
     __tracebackhide__ = True  # IPython shows the user's own lines only
-    return doors.run(f, args, kwargs, (True,) * len(args), False)  # type: ignore[no-any-return]
+    return doors.run(f, args, kwargs, (True,) * len(args), False)
 
 
 class Derivative:
@@ -77,7 +77,7 @@ class Derivative:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        result = self._fast(args) if not kwargs and not self.has_aux else MISS
+        result: Any = self._fast(args) if not kwargs and not self.has_aux else MISS
         if result is MISS:
             if self.has_aux:
                 return self._with_aux(args, kwargs)

@@ -113,7 +113,7 @@ export class Connection implements IDisposable {
       }
       this._link = link;
       this.model.expectSnapshot();
-      link.send('comm_open', { target_name: TARGET, data: { protocol: PROTOCOL } });
+      link.send('comm_open', { target_name: TARGET, data: { protocol: PROTOCOL, page: PAGE } });
       link.send('comm_msg', { data: SNAPSHOT_REQUEST });
     } catch (error) {
       // A kernel that goes away in mid-question rejects; its next status brings us here again.
@@ -144,6 +144,21 @@ export class Connection implements IDisposable {
     }
     return false;
   }
+}
+
+/**
+ * Which page this is, the same before and after a reload: the last words of a page that goes may never be heard, so the
+ * kernel takes a panel of the same page for the old one's successor. A duplicated tab is a new page.
+ */
+const PAGE = pageId();
+
+function pageId(): string {
+  const key = 'zad-jupyter-panel-page';
+  const [entry] = performance.getEntriesByType?.('navigation') ?? [];
+  const reloaded = (entry as PerformanceNavigationTiming | undefined)?.type === 'reload';
+  const id = (reloaded && sessionStorage.getItem(key)) || UUID.uuid4();
+  sessionStorage.setItem(key, id);
+  return id;
 }
 
 /** Opening a target that a kernel does not know prints an error in the user's notebook, so: ask first. */

@@ -34,7 +34,8 @@ def curvature(x, y):
 class Scope:
     """What a statement may use: names that are certainly bound, by what they hold."""
 
-    numbers: list[str]
+    numbers: list[str]  # may be assigned to again
+    fixed: list[str] = field(default_factory=list)  # bound once, outside loops: what inner functions may see
     lists: list[str] = field(default_factory=list)
     pairs: list[str] = field(default_factory=list)  # lists of (number, number)
     dicts: list[str] = field(default_factory=list)  # with the keys "a" and "b"
@@ -54,11 +55,13 @@ class Scope:
     def learn(self, *others: Scope) -> None:
         """Names that are bound in each of the others are bound from now on."""
         for kind in KINDS:
+            if kind in ("fixed", "functions"):
+                continue
             mine = getattr(self, kind)
             mine += [n for n in getattr(others[0], kind) if n not in mine and all(n in getattr(o, kind) for o in others)]
 
 
-KINDS = ("numbers", "lists", "pairs", "dicts", "functions", "counters")
+KINDS = ("numbers", "fixed", "lists", "pairs", "dicts", "functions", "counters")
 Lines = list[str]
 
 
@@ -113,7 +116,7 @@ class Writer:
 
     def atom(self, s: Scope) -> str:
         if self.choose(4) < 3:
-            return str(self.pick(s.numbers))
+            return str(self.pick(s.numbers + s.fixed))
         if s.counters and self.choose(2):
             return str(self.pick(s.counters))
         return self.number()
@@ -138,6 +141,7 @@ class Writer:
 
     def call(self, s: Scope, depth: int) -> str:
         one, two = (lambda: self.expr(s, depth - 2)), (lambda: self.expr(s, depth - 2))
+        seen = lambda: self.expr(Scope(["t"], s.fixed), depth - 2)
         kinds = [
             lambda: f"helper({one()})",
             lambda: f"helper({one()}, {two()})",
@@ -146,8 +150,8 @@ class Writer:
             lambda: f"total({one()}, {two()}, {self.atom(s)})",
             lambda: f"total(*({one()}, {two()}))",
             lambda: f"swapped({one()}, {two()})[{self.choose(2)}]",
-            lambda: f"(lambda t: t * {one()})({two()})",
-            lambda: f"apply(lambda t: t * t + {one()}, {two()})",
+            lambda: f"(lambda t: t * {seen()})({two()})",
+            lambda: f"apply(lambda t: t * t + {seen()}, {two()})",
             lambda: f"tower({one()}, {self.choose(4)})",
             lambda: f"apply(math.sin, {one()})",
         ]
@@ -182,8 +186,7 @@ class Writer:
         return kinds[self.choose(len(kinds))]()
 
     def derivative(self, s: Scope) -> str:
-        inner = replace(s, numbers=["t", *s.numbers])
-        body = self.expr(inner, 1)
+        body = self.expr(Scope(["t"], s.fixed, functions=s.functions), 1)
         kinds = [
             lambda: f"grad(lambda t: {body})({self.atom(s)})",
             lambda: f"gradient(lambda t, u: u * ({body}), {self.atom(s)}, {self.atom(s)})[{self.choose(2)}]",
@@ -230,7 +233,7 @@ class Writer:
         a, b = (str(self.pick(s.numbers)) if self.choose(2) else self.fresh("v") for _ in range(2))
         kinds = [
             lambda: f"{a}, {b} = {self.expr(s, 1)}, {self.expr(s, 1)}",
-            lambda: f"{a}, {b} = {b if b in s.numbers else 'x'}, {a if a in s.numbers else 'x'}",
+            lambda: f"{a}, {b} = {b if b in s.numbers else 'x'}, {a if a in s.numbers else 'y'}",
             lambda: f"{a}, {b} = swapped({self.expr(s, 1)}, {self.expr(s, 1)})",
             lambda: f"{a}, (_, {b}) = {self.expr(s, 1)}, (1.0, {self.expr(s, 1)})",
             lambda: f"{a}, *_, {b} = [{self.expr(s, 1)}, 2.0, {self.expr(s, 1)}]",
@@ -265,18 +268,19 @@ class Writer:
         return self.build(s)
 
     def inner(self, s: Scope) -> Lines:
-        """A function that sees the names around it, as they are when it is called."""
+        """A function that sees names around it."""
         name, t = self.fresh("g"), self.fresh("t")
-        own = s.inside(numbers=[t, *s.numbers], loop=False, returns=True, lists=[], pairs=[], dicts=[])
+        lines: Lines = []
+        if not s.loop and self.choose(2):
+            seen = self.fresh("c")
+            lines.append(f"{seen} = {self.expr(s, 1)}")
+            s.fixed.append(seen)
+        own = Scope([t], s.fixed, functions=[] if s.loop else list(s.functions), depth=max(s.depth, self.depth - 1))
         if self.choose(2):
-            lines = [f"{name} = lambda {t}, k=2.0: {self.expr(replace(own, numbers=[*own.numbers, 'k']), 2)}"]
+            lines.append(f"{name} = lambda {t}, k={self.atom(s)}: {self.expr(replace(own, numbers=[t, 'k']), 2)}")
         else:
-            own = replace(own, numbers=[t], counters=[])  # assigning to an outer name would make it local
-            outer = [n for n in s.numbers if self.choose(2)][:2]
-            own.depth = max(own.depth, self.depth - 1)
             body = self.block(own)
-            result = self.expr(replace(own, numbers=[*own.numbers, *[n for n in outer if n not in _bound(body)]]), 2)
-            lines = [f"def {name}({t}):", *indented([*body, f"return {result}"])]
+            lines += [f"def {name}({t}):", *indented([*body, f"return {self.expr(own, 2)}"])]
         s.functions.append(name)
         return lines
 
@@ -382,15 +386,9 @@ class Writer:
                 return a
 
             """)
-        s = Scope(["x", "y"])
+        if self.choose(2):
+            s, begin = Scope(["u", "w"], ["x", "y"]), ["u, w = x, y"]
+        else:
+            s, begin = Scope(["x", "y"]), []
         body = self.block(s, at_least=2)
-        return HEAD + helpers + "\n".join(["def f(x, y):", *indented([*body, f"return {self.expr(s)}"])]) + TAIL
-
-
-def _bound(lines: Lines) -> set[str]:
-    """Names that lines of source assign to, by a look at the text that rather finds too many."""
-    found: set[str] = set()
-    for line in lines:
-        for word in line.replace(",", " ").replace("(", " ").replace(")", " ").replace(":", " ").split():
-            found.add(word)
-    return found
+        return HEAD + helpers + "\n".join(["def f(x, y):", *indented([*begin, *body, f"return {self.expr(s)}"])]) + TAIL

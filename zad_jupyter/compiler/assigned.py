@@ -6,8 +6,10 @@ way it went. Such names start as None; nobody looks at that None.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from . import intrinsics as I
-from .ir import Block, Const, For, Function, If, Op, Rewind, Stmt, Try, Var, While, defines, uses
+from .ir import Atom, Block, Const, For, Function, If, Op, Rewind, Stmt, Try, Var, While, defines, uses
 
 LEAVING = {I.raise_, I.reraise, I.fail}
 
@@ -20,8 +22,8 @@ class Assigned:
         end = self.block(function.body, set(function.params))
         self.read([function.result], end or set(function.params))
 
-    def read(self, atoms: object, defined: set[Var]) -> None:
-        for atom in atoms:  # type: ignore[attr-defined]
+    def read(self, atoms: Iterable[Atom], defined: set[Var]) -> None:
+        for atom in atoms:
             if isinstance(atom, Var) and atom not in defined:
                 self.missing[atom] = None
 

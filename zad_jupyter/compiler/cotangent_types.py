@@ -1,4 +1,4 @@
-"""Types of what the functions in `cotangents` give: known from the types of the values that the cotangents belong to."""
+"""Types of what the functions in `cotangents` give: known from the types of the values that cotangents belong to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways in which one operation is reversed: by a rule's expressions, by a rule's pullback, by its parts, by a callee.
+"""The ways in which one operation is reversed: by a rule's expressions, a rule's pullback, its parts, or a callee.
 
 `infer` writes the operation into forward and puts one of these on it; `reverse` comes by and lets it write the
 operation's reverse.
@@ -9,15 +9,22 @@ from __future__ import annotations
 import operator
 import types as pytypes
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import cotangents as C
 from . import pullbacks, runtime
 from . import types as T
-from .emit import Late
+from .generated import Late
 from .instantiate import instantiate
-from .ir import Atom, Const, If, Op, Pos, Var
-from .values import Val, any_active, captured, const
+from .ir import Atom, Const, Function, If, Op, Pos, Var
+from .pure import never_raises, question_of
+from .values import Closure, Val, any_active, atom_of, captured, const, var_of
+
+if TYPE_CHECKING:
+    from .cache import Pair
+    from .resolve import Resolve
+    from .reverse import Reverser
+    from .select import Choice
 
 
 @dataclass
@@ -27,7 +34,7 @@ class Parts:
     atoms: list[Atom | None]
     offset: int = 0
 
-    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+    def reverse(self, rev: Reverser, op: Op, g: Atom) -> None:
         for index, atom in enumerate(self.atoms):
             if isinstance(atom, Var) and atom.active and index >= self.offset:
                 rev.add(atom, rev.emit(operator.getitem, g, Const(index - self.offset)), maybe=True)
@@ -41,7 +48,7 @@ class TupleItem:
     index: int
     count: int
 
-    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+    def reverse(self, rev: Reverser, op: Op, g: Atom) -> None:
         assert isinstance(self.whole, Var)
         rev.add(self.whole, rev.emit(C.only_item, Const(self.count), Const(self.index), g))
 
@@ -52,7 +59,7 @@ class Same:
 
     source: Atom
 
-    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+    def reverse(self, rev: Reverser, op: Op, g: Atom) -> None:
         rev.add(self.source, g)
 
 
@@ -62,7 +69,7 @@ class Sum:
 
     parts: list[Atom]
 
-    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+    def reverse(self, rev: Reverser, op: Op, g: Atom) -> None:
         for part in self.parts:
             rev.add(part, g)
 
@@ -73,7 +80,7 @@ class Unchecked:
 
     result: Atom
 
-    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+    def reverse(self, rev: Reverser, op: Op, g: Atom) -> None:
         rev.add(self.result, rev.emit(pullbacks.as_returned, self.result, g))
 
 
@@ -84,7 +91,7 @@ class LogItem:
     log: Var
     index: Atom
 
-    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+    def reverse(self, rev: Reverser, op: Op, g: Atom) -> None:
         rev.scatter(self.log, self.index, g)
 
 
@@ -98,7 +105,7 @@ class IntoLog:
 
     effect = True
 
-    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+    def reverse(self, rev: Reverser, op: Op, g: Atom) -> None:
         if self.index is None:
             rev.add(self.cotangent, rev.emit(C.copied_log, rev.bar(self.log)), maybe=True)
         else:
@@ -113,7 +120,7 @@ class Expression:
     args: list[Atom | None]  # what each parameter of the rule gets; None: its default
     scalar: bool = True
 
-    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+    def reverse(self, rev: Reverser, op: Op, g: Atom) -> None:
         if self.rule.mode == "cotangent":
             wanted = [isinstance(arg, Var) and arg.active for arg in self.args]
             cotangents = instantiate(rev, self.rule.function, [*self.values(), op.out, g], len(wanted), wanted)
@@ -124,12 +131,12 @@ class Expression:
         for arg, partial in zip(self.args, self.rule.partials, strict=False):
             if isinstance(arg, Var) and arg.active and partial is not None:
                 factor = instantiate(rev, partial, [*self.values(), op.out], 1)[0]
-                cotangent = self.scaled(rev, g, factor)
-                if cotangent is None:
+                scaled = self.scaled(rev, g, factor)
+                if scaled is None:
                     continue
                 if not self.scalar and len([a for a in self.args if a is not None]) > 1:
-                    cotangent = rev.emit(C.sum_to, cotangent, arg)
-                rev.add(arg, self.projected(rev, arg, op, cotangent))
+                    scaled = rev.emit(C.sum_to, scaled, arg)
+                rev.add(arg, self.projected(rev, arg, op, scaled))
 
     def values(self) -> list[Atom]:
         """The arguments as the rule's own parameters, defaults filled in."""
@@ -138,17 +145,17 @@ class Expression:
             for arg, parameter in zip(self.args, self.rule.parameters.parameters, strict=True)
         ]
 
-    def scaled(self, rev: Any, g: Atom, factor: Atom) -> Atom | None:
+    def scaled(self, rev: Reverser, g: Atom, factor: Atom) -> Atom | None:
         if isinstance(factor, Const) and type(factor.value) in (int, float):
             if factor.value == 1:
                 return g
             if factor.value == -1:
-                return rev.emit(operator.neg, g)  # type: ignore[no-any-return]
+                return rev.emit(operator.neg, g)
             if factor.value == 0:
                 return None
-        return rev.emit(operator.mul, g, factor)  # type: ignore[no-any-return]
+        return rev.emit(operator.mul, g, factor)
 
-    def projected(self, rev: Any, arg: Var, op: Op, cotangent: Atom) -> Atom:
+    def projected(self, rev: Reverser, arg: Var, op: Op, cotangent: Atom) -> Atom:
         """The cotangent of a real argument is real, also where the result is complex."""
         if isinstance(op.fn, Const) and runtime.is_ours(op.fn.value):
             return cotangent
@@ -156,7 +163,7 @@ class Expression:
         is_complex = out == T.COMPLEX or (isinstance(out, T.ArrayType) and out.dtype in "FD") or out is T.UNKNOWN
         real = T.is_scalar(arg.type) or (isinstance(arg.type, T.ArrayType) and arg.type.dtype not in "FD")
         if is_complex and real:
-            return rev.emit(C.real_part, cotangent)  # type: ignore[no-any-return]
+            return rev.emit(C.real_part, cotangent)
         return cotangent
 
 
@@ -168,7 +175,7 @@ class Pullback:
     pullback: Var
     args: list[Atom]
 
-    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+    def reverse(self, rev: Reverser, op: Op, g: Atom) -> None:
         cotangents = rev.emit(pullbacks.apply_pullback, Const(self.call), self.pullback, g, *self.args)
         for index, arg in enumerate(self.args):
             if isinstance(arg, Var) and arg.active:
@@ -185,7 +192,7 @@ class Callee:
     words: dict[str, Atom]
     reverse_function: Any = None  # None: chosen at run time
 
-    def reverse(self, rev: Any, op: Op, g: Atom) -> None:
+    def reverse(self, rev: Reverser, op: Op, g: Atom) -> None:
         if self.reverse_function is not None:
             cotangents = rev.emit(self.reverse_function, self.back, g)
             start = 0
@@ -202,34 +209,32 @@ class Callee:
 # -- written by `infer`
 
 
-def apply_rule(inf: Any, f: Any, choice: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+def apply_rule(inf: Resolve, f: Any, choice: Choice, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
     """Write a call that a rule has been chosen for."""
     rule = choice.rule
     if rule.kind == "non_differentiable":
-        return inf.emit(f, args, kwargs, inf.result_type(f, args, kwargs), False, pos)  # type: ignore[no-any-return]
+        return inf.emit(f, args, kwargs, inf.result_type(f, args, kwargs), False, pos)
     ordered = choice.args
     bound = [_bound(inf, part, ordered, kwargs, pos) for part in choice.binding]
     if rule.kind == "expression":
         type_ = inf.result_type(f, args, kwargs)
         atoms = [None if value is None else inf.atom(value) for value in bound]
-        from .resolve import never_raises
-
         pure = T.is_pure(f) and never_raises(f, args, type_) and not kwargs
-        question = inf.question(f, args, kwargs) if T.is_pure(f) else None
-        for scope in reversed(inf.known) if question is not None else ():
-            if question in scope:
-                return scope[question]  # type: ignore[no-any-return]
+        question = question_of(f, args, kwargs) if T.is_pure(f) else None
+        known = inf.answer(question)
+        if known is not None:
+            return known
         value = inf.emit(f, args, kwargs, type_, True, pos, pure=pure)
         types = [arg.type for arg in args] + [arg.type for arg in kwargs.values()]
         scalar = type_ in T.SCALARS and all(t in T.SCALARS for t in types)
         inf.last_op().derive = Expression(rule, atoms, scalar=scalar)
         if question is not None and type_ in T.SCALARS:
             inf.known[-1][question] = value
-        return value  # type: ignore[no-any-return]
+        return value
     return _user_rule(inf, choice, bound, args, kwargs, pos)
 
 
-def _bound(inf: Any, part: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+def _bound(inf: Resolve, part: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
     if part is None:
         return None
     if isinstance(part, tuple):
@@ -238,7 +243,7 @@ def _bound(inf: Any, part: Any, args: list[Val], kwargs: dict[str, Val], pos: Po
     return args[part] if isinstance(part, int) else kwargs[part]
 
 
-def settled(inf: Any, value: Val) -> Val:
+def settled(inf: Resolve, value: Val) -> Val:
     """A value that has an atom: closures and tuples known only in parts are written out, once."""
     atom = inf.atom(value)
     active = atom.active if isinstance(atom, Var) else any_active([value])
@@ -246,7 +251,7 @@ def settled(inf: Any, value: Val) -> Val:
 
 
 def _user_rule(
-    inf: Any, choice: Any, bound: list[Val | None], args: list[Val], kwargs: dict[str, Val], pos: Pos | None
+    inf: Resolve, choice: Choice, bound: list[Val | None], args: list[Val], kwargs: dict[str, Val], pos: Pos | None
 ) -> Val:
     """A rule of the general kind: call it, keep its pullback; if it may opt out, branch on that."""
     rule = choice.rule
@@ -266,33 +271,32 @@ def _user_rule(
     dead, inf.dead = inf.dead, False
     with inf.arm() as hit:
         value = _result(inf, call, pair, pair_type, given, pos)
-    if dead:
-        merged = value
-    else:
-        merged = inf.merge("y", other, value, inside, hit)
-    inf.out.append(If(test.atom, inside, hit, pos))
+    merged = value if dead else inf.merge("y", other, value, inside, hit)
+    inf.out.append(If(atom_of(test), inside, hit, pos))
     return merged
 
 
-def _result(inf: Any, call: pullbacks.RuleCall, pair: Val, type_: T.TupleType, args: list[Val], pos: Pos | None) -> Val:
+def _result(
+    inf: Resolve, call: pullbacks.RuleCall, pair: Val, type_: T.TupleType, args: list[Val], pos: Pos | None
+) -> Val:
     pair = Val(pair.atom, type_, True)
     back = inf.emit(operator.getitem, [pair, const(1)], {}, T.UNKNOWN, True, pos, pure=True, name="pullback")
     value = inf.emit(operator.getitem, [pair, const(0)], {}, type_.items[0], True, pos, pure=True, name="y")
-    inf.last_op().derive = Pullback(call, back.atom, [inf.atom(arg) for arg in args])
-    return value  # type: ignore[no-any-return]
+    inf.last_op().derive = Pullback(call, var_of(back), [inf.atom(arg) for arg in args])
+    return value
 
 
-def link(inf: Any, f: pytypes.FunctionType, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+def link(inf: Resolve, f: pytypes.FunctionType, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
     """A callee that is compiled on its own: recursive, or too large to be written in place."""
     if kwargs:
-        return inf.at_run_time(const(f), args, kwargs, pos)  # type: ignore[no-any-return]
+        return inf.at_run_time(const(f), args, kwargs, pos)
     entry = inf.context.pair(f, args)
     if entry is None:
-        return inf.at_run_time(const(f), args, kwargs, pos)  # type: ignore[no-any-return]
+        return inf.at_run_time(const(f), args, kwargs, pos)
     return _linked(inf, entry, Const(f), args, pos)
 
 
-def _linked(inf: Any, entry: Any, fn: Atom, args: list[Val], pos: Pos | None) -> Val:
+def _linked(inf: Resolve, entry: Pair, fn: Atom, args: list[Val], pos: Pos | None) -> Val:
     args = [settled(inf, arg) for arg in args]
     if entry.tree is not None and not isinstance(entry.forward, Late) and inf.select:
         inf.node.children += entry.tree.children
@@ -304,12 +308,12 @@ def _linked(inf: Any, entry: Any, fn: Atom, args: list[Val], pos: Pos | None) ->
         operator.getitem, [pair, const(0)], {}, entry.result_type, entry.result_active, pos, pure=True, name="y"
     )
     if entry.result_active:
-        inf.last_op().derive = Callee(back.atom, fn, [inf.atom(arg) for arg in args], {}, entry.reverse)
-    return value  # type: ignore[no-any-return]
+        inf.last_op().derive = Callee(var_of(back), fn, [inf.atom(arg) for arg in args], {}, entry.reverse)
+    return value
 
 
 def link_closure(
-    inf: Any, closure: Any, function: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None
+    inf: Resolve, closure: Closure, function: Function, args: list[Val], kwargs: dict[str, Val], pos: Pos | None
 ) -> Val | None:
     """An inner function that calls itself: compiled on its own, with what it closes over as further arguments."""
     from .select import bind
@@ -326,7 +330,7 @@ def link_closure(
     return _linked(inf, entry, Const(closure.inner), given, pos)
 
 
-def at_run_time(inf: Any, fn: Val, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+def at_run_time(inf: Resolve, fn: Val, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
     """A call site whose types are known only when it runs."""
     active = [fn.active, *[any_active([a]) for a in args], *[any_active([a]) for a in kwargs.values()]]
     site = runtime.Site(
@@ -351,5 +355,5 @@ def at_run_time(inf: Any, fn: Val, args: list[Val], kwargs: dict[str, Val], pos:
     back = inf.emit(operator.getitem, [pair, const(1)], {}, T.UNKNOWN, True, pos, pure=True, name="back")
     value = inf.emit(operator.getitem, [pair, const(0)], {}, T.UNKNOWN, True, pos, pure=True, name="y")
     words = {name: inf.atom(arg) for name, arg in kwargs.items()}
-    inf.last_op().derive = Callee(back.atom, inf.atom(fn), [inf.atom(arg) for arg in args], words)
-    return value  # type: ignore[no-any-return]
+    inf.last_op().derive = Callee(var_of(back), inf.atom(fn), [inf.atom(arg) for arg in args], words)
+    return value

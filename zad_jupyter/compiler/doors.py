@@ -1,4 +1,4 @@
-"""Behind the doors of `api`: find the compiled entry for a call or compile it, run it, and tell errors as the user's own."""
+"""Behind the doors of `api`: find a call's compiled entry or compile it, run it, and tell errors as the user's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import cotangents as C
-from . import cache, handlers, runtime, tracebacks, transform
+from . import cache, handlers, pairs, runtime, tracebacks, transform
 from .cache import MISS, Entry
 from .calls import Call
 from .transform import Wanted
@@ -44,7 +44,7 @@ def unwrap(f: Any, args: tuple[Any, ...], wanted: Wanted) -> tuple[Any, tuple[An
     if isinstance(f, pytypes.MethodType):
         return f.__func__, (f.__self__, *args), (False, *wanted), 1
     if not isinstance(f, pytypes.FunctionType | pytypes.BuiltinFunctionType | type | np.ufunc) and callable(f):
-        method = getattr(type(f), "__call__", None)
+        method = getattr(type(f), "__call__", None)  # noqa: B004 - the method itself is wanted
         if isinstance(method, pytypes.FunctionType) and not runtime.is_ours(method):
             return method, (f, *args), (False, *wanted), 1
     if not callable(f):
@@ -181,7 +181,8 @@ class Pulled:
         __tracebackhide__ = True
         if self.shape is not None and np.shape(ybar) != self.shape:
             raise TypeError(
-                f"the value of {self.name} has shape {self.shape}, so its cotangent must have that shape too; got {np.shape(ybar)}"
+                f"the value of {self.name} has shape {self.shape}, so its cotangent must have that shape too; "
+                f"got {np.shape(ybar)}"
             )
         try:
             parts = runtime.call_back(self.back, ybar)
@@ -200,7 +201,7 @@ def pullback(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any
     copies = tuple(_copied(value) for value in given)
     site = runtime.Site((False, *wanted, *(False for _ in kwargs)), tuple(kwargs), None, None)
     try:
-        y, back = cache.lookup(site, f, (*copies, *kwargs.values()))
+        y, back = pairs.lookup(site, f, (*copies, *kwargs.values()))
     except BaseException as error:
         raise for_user(error) from None
     if extra and back is not None:

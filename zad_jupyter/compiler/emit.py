@@ -8,284 +8,21 @@ leads through it to the position in the user's own source.
 from __future__ import annotations
 
 import ast
-import builtins
-import itertools
-import keyword
-import linecache
-import math
-import operator
 import re
-import types as pytypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from . import intrinsics as I
 from .assigned import Assigned
-from .ir import (
-    Assign,
-    Atom,
-    Block,
-    Const,
-    For,
-    Function,
-    If,
-    Op,
-    Pop,
-    Pos,
-    Push,
-    Rewind,
-    Stmt,
-    Try,
-    Var,
-    While,
-    uses,
-    walk,
-)
-from .runtime import Globals
+from .generated import Generated, define
+from .ir import Assign, Block, Const, For, If, Op, Pop, Push, Rewind, Try, Var, While
+from .written import Written, move
 
-BINARY: dict[Any, type[ast.operator]] = {
-    operator.add: ast.Add, operator.sub: ast.Sub, operator.mul: ast.Mult, operator.truediv: ast.Div, operator.pow: ast.Pow,
-    operator.floordiv: ast.FloorDiv, operator.mod: ast.Mod, operator.matmul: ast.MatMult, operator.and_: ast.BitAnd,
-    operator.or_: ast.BitOr, operator.xor: ast.BitXor, operator.lshift: ast.LShift, operator.rshift: ast.RShift,
-}  # fmt: skip
-COMPARE: dict[Any, type[ast.cmpop]] = {
-    operator.lt: ast.Lt, operator.le: ast.LtE, operator.gt: ast.Gt, operator.ge: ast.GtE, operator.eq: ast.Eq,
-    operator.ne: ast.NotEq, operator.is_: ast.Is, operator.is_not: ast.IsNot,
-}  # fmt: skip
-UNARY: dict[Any, type[ast.unaryop]] = {
-    operator.neg: ast.USub, operator.pos: ast.UAdd, operator.not_: ast.Not, operator.invert: ast.Invert,
-}  # fmt: skip
-LITERALS = (int, float, str, bool, type(None), bytes, complex)
 MAX_FOLDED = 12  # operations in one generated expression: more is no longer read at a glance
-_numbers = itertools.count(1)
-_generated: dict[str, Generated] = {}
 
 
-class Late:
-    """A function that is still being compiled: the recursion in its own body."""
-
-    def __init__(self, name: str) -> None:
-        self.__name__ = name
-        self.target: Any = None
-        self.result_type: Any = None
-        self.waiting: list[tuple[dict[str, Any], str]] = []
-
-    def resolve(self, target: Any) -> None:
-        self.target = target
-        for namespace, name in self.waiting:
-            namespace[name] = target
-
-    def __call__(self, *args: Any) -> Any:
-        return self.target(*args)
-
-
-class Generated:
-    """A compiled function with its text and the table from its instructions to the user's source."""
-
-    def __init__(self, function: Any, tree: ast.Module, filename: str, positions: list[Pos | None]) -> None:
-        self.function = function
-        self.tree = tree
-        self.filename = filename
-        self.positions = positions
-
-    @property
-    def text(self) -> str:
-        return ast.unparse(self.tree) + "\n"
-
-    def position(self, code: pytypes.CodeType, lasti: int) -> Pos | None:
-        """The user's position of an instruction."""
-        found = next(itertools.islice(code.co_positions(), lasti // 2, None), None)
-        column = found[2] if found is not None else None
-        return self.positions[column] if column is not None and 0 < column < len(self.positions) else None
-
-
-def generated(filename: str) -> Generated | None:
-    """What was compiled under a name, as long as its function is alive."""
-    return _generated.get(filename)
-
-
-class Emitter:
-    def __init__(self, function: Function) -> None:
-        self.function = function
-        self.namespace: dict[str, Any] = {"__builtins__": builtins}
-        self.names: dict[Var, str] = {}
-        self.taken: set[str] = set()
-        self.consts: dict[int, str] = {}
-        self.positions: list[Pos | None] = [None]
-        self.line = 1
-        self.pending: list[tuple[Var, ast.expr, int]] = []
-        self.body: list[ast.stmt] = []
-        self.counts: dict[Var, int] = {}
-        for stmt in walk(function.body):
-            for atom in uses(stmt):
-                if isinstance(atom, Var):
-                    self.counts[atom] = self.counts.get(atom, 0) + 1
-        if isinstance(function.result, Var):
-            self.counts[function.result] = self.counts.get(function.result, 0) + 1
-
-    # -- names and constants
-
-    def fresh(self, name: str) -> str:
-        base = re.sub(r"\W", "_", name).strip("_") or "t"
-        if keyword.iskeyword(base) or base[0].isdigit() or hasattr(builtins, base):
-            base += "_"
-        chosen = base
-        for number in itertools.count(2):
-            if chosen not in self.taken:
-                break
-            chosen = f"{base}{number}" if not base[-1].isdigit() else f"{base}_{number}"
-        self.taken.add(chosen)
-        return chosen
-
-    def name(self, var: Var) -> str:
-        if var not in self.names:
-            self.names[var] = self.fresh(var.name)
-        return self.names[var]
-
-    def constant(self, value: Any) -> str:
-        """A name in the generated function's globals that stands for an object."""
-        if id(value) not in self.consts:
-            if isinstance(value, Globals):
-                hint, stored = "names", value.names
-            else:
-                hint, stored = _hint(value), value
-            chosen = self.fresh(hint)
-            self.consts[id(value)] = chosen
-            self.namespace[chosen] = stored
-            self.namespace.setdefault("__keep__", []).append(value)
-            if isinstance(value, Late):
-                value.waiting.append((self.namespace, chosen))
-                if value.target is not None:
-                    self.namespace[chosen] = value.target
-        return self.consts[id(value)]
-
-    def at(self, node: Any, pos: int = 0) -> Any:
-        node.lineno = node.end_lineno = self.line
-        node.col_offset, node.end_col_offset = pos, pos + 1
-        return node
-
-    def load(self, name: str) -> ast.expr:
-        return self.at(ast.Name(name, ast.Load()))  # type: ignore[no-any-return]
-
-    def literal(self, value: Any) -> ast.expr:
-        if type(value) is tuple:
-            return self.at(ast.Tuple([self.literal(item) for item in value], ast.Load()))  # type: ignore[no-any-return]
-        if type(value) in LITERALS and not (isinstance(value, float) and not math.isfinite(value)):
-            if type(value) in (int, float) and (value < 0 or str(value)[0] == "-"):
-                return self.at(ast.UnaryOp(self.at(ast.USub()), self.at(ast.Constant(-value))))  # type: ignore[no-any-return]
-            return self.at(ast.Constant(value))  # type: ignore[no-any-return]
-        return self.load(self.constant(value))
-
-    # -- expressions, folded as far as the order of evaluation allows
-
-    def operands(self, atoms: Iterable[Atom]) -> list[ast.expr]:
-        """The expressions of some atoms that are evaluated in this order."""
-        found: list[ast.expr] = []
-        wanted = list(atoms)
-        positions = {var: i for i, (var, _, _) in enumerate(self.pending)}
-        mine = [positions[a] for a in wanted if isinstance(a, Var) and a in positions]
-        tail = len(self.pending) - len(mine)
-        if mine != list(range(tail, len(self.pending))):  # not the last ones, in order: give them names
-            keep = 0
-            while mine and mine[-1] == len(self.pending) - 1 - keep and (len(mine) < 2 or mine[-1] > mine[-2]):
-                mine.pop()
-                keep += 1
-            self.flush(keep)
-        for atom in wanted:
-            found.append(self.expr(atom))
-        return found
-
-    def expr(self, atom: Atom) -> ast.expr:
-        if isinstance(atom, Const):
-            return self.literal(atom.value)
-        for index, (var, node, _) in enumerate(self.pending):
-            if var is atom:
-                self.size += self.pending[index][2]
-                del self.pending[index]
-                return node
-        return self.load(self.name(atom))
-
-    size = 0
-
-    def flush(self, keep: int = 0) -> None:
-        """Give names to folded expressions, all but the last few."""
-        ready, kept = self.pending[: len(self.pending) - keep], self.pending[len(self.pending) - keep :]
-        self.pending = []
-        for var, node, _ in ready:
-            self.statement(ast.Assign([self.at(ast.Name(self.name(var), ast.Store()))], node))
-        for _, node, _ in kept:
-            _move(node, self.line)
-        self.pending = kept
-
-    def statement(self, node: Any) -> None:
-        node.lineno = node.end_lineno = self.line
-        node.col_offset, node.end_col_offset = 0, 1
-        for child in ast.walk(node):
-            if hasattr(child, "lineno"):
-                child.lineno = child.end_lineno = self.line
-        self.body.append(node)
-        self.line += 1
-
-    def place(self, pos: Pos | None) -> int:
-        if pos is None:
-            return 0
-        if self.positions[-1] is not pos:
-            self.positions.append(pos)
-        return len(self.positions) - 1
-
-    def operation(self, op: Op) -> ast.expr:
-        fn = op.fn.value if isinstance(op.fn, Const) else None
-        number = self.place(op.pos)
-        args = op.args
-        hashable = not isinstance(fn, list | dict | set)
-        if hashable and fn is not None and not op.kwargs:
-            special = self.syntax(fn, args, number)
-            if special is not None:
-                return special
-        head, *rest = self.operands([op.fn, *args, *op.kwargs.values()])
-        words = [
-            self.at(ast.keyword(name, node), number) for name, node in zip(op.kwargs, rest[len(args) :], strict=True)
-        ]
-        return self.at(ast.Call(head, rest[: len(args)], words), number)  # type: ignore[no-any-return]
-
-    def syntax(self, fn: Any, args: list[Atom], number: int) -> ast.expr | None:
-        """Operations that Python has syntax for."""
-        try:
-            hash(fn)
-        except TypeError:
-            return None
-        node: Any = None
-        if fn in BINARY and len(args) == 2:
-            left, right = self.operands(args)
-            node = ast.BinOp(left, BINARY[fn](), right)
-        elif fn in COMPARE and len(args) == 2:
-            left, right = self.operands(args)
-            node = ast.Compare(left, [COMPARE[fn]()], [right])
-        elif fn in UNARY and len(args) == 1:
-            node = ast.UnaryOp(UNARY[fn](), self.operands(args)[0])
-        elif fn is operator.getitem:
-            whole, index = args
-            if isinstance(index, Const) and isinstance(index.value, slice):
-                node = ast.Subscript(self.operands([whole])[0], self.slice(index.value), ast.Load())
-            else:
-                left, right = self.operands(args)
-                node = ast.Subscript(left, right, ast.Load())
-        elif fn is getattr and len(args) == 2 and isinstance(args[1], Const) and str(args[1].value).isidentifier():
-            node = ast.Attribute(self.operands(args[:1])[0], args[1].value, ast.Load())
-        elif fn is I.build_tuple:
-            node = ast.Tuple(self.operands(args), ast.Load())
-        elif fn in (I.build_list, I.new_log, I.new_list):
-            node = ast.List(self.operands(args), ast.Load())
-        elif fn is I.build_dict:
-            parts = self.operands(args)
-            node = ast.Dict(parts[::2], parts[1::2])
-        return None if node is None else self.at(node, number)
-
-    def slice(self, value: slice) -> ast.expr:
-        parts = [None if part is None else self.literal(part) for part in (value.start, value.stop, value.step)]
-        return self.at(ast.Slice(*parts))  # type: ignore[no-any-return]
-
-    # -- statements
+class Emitter(Written):
+    """Statements; expressions are written by the base class."""
 
     def block(self, block: Block) -> list[ast.stmt]:
         saved, self.body = self.body, []
@@ -344,17 +81,18 @@ class Emitter:
         node.orelse = self.block(block)
         if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
             self.line -= 1
+            child: Any  # those that have a place
             for child in ast.walk(node.orelse[0]):
                 if hasattr(child, "lineno"):
                     child.lineno -= 1
-                    child.end_lineno -= 1  # type: ignore[attr-defined]
+                    child.end_lineno -= 1
 
     def header(self, node: Any, *parts: ast.expr) -> None:
         """The first line of a compound statement."""
         node.lineno = node.end_lineno = self.line
         node.col_offset, node.end_col_offset = 0, 1
         for part in parts:
-            _move(part, self.line)
+            move(part, self.line)
         self.body.append(node)
         self.line += 1
 
@@ -435,7 +173,7 @@ class Emitter:
             clause.lineno = clause.end_lineno = self.line
             clause.col_offset, clause.end_col_offset = 0, 1
             if kinds is not None:
-                _move(kinds, self.line)
+                move(kinds, self.line)
             self.line += 1
             body: list[ast.stmt] = []
             if handler.name is not None and name is not None:  # Python unbinds the name of an `except`; ours stays
@@ -460,7 +198,6 @@ class Emitter:
             name: for people to read.
             guards: expressions that must all be true, else the function gives MISS.
         """
-        filename = f"<zad {name} {next(_numbers)}>"
         params = [self.name(param) for param in self.function.params]
         self.line = 2
         self.body = []
@@ -491,21 +228,14 @@ class Emitter:
         node = ast.FunctionDef(
             title, arguments, self.body, [], None, lineno=1, col_offset=0, end_lineno=self.line, end_col_offset=1
         )
-        tree = ast.Module([node], [])
-        namespace = self.namespace
-        namespace.setdefault("__name__", f"zad {name}")
-        defined: dict[str, Any] = {}
-        exec(compile(tree, filename, "exec"), namespace, defined)
-        made = Generated(defined[title], tree, filename, self.positions)
-        _generated[filename] = made
-        linecache.cache[filename] = (lambda: made.text,)  # type: ignore[assignment]
-        return made
+        return define(name, node, self.namespace, self.positions)
 
     def guard(self, text: str) -> None:
         test = ast.parse(text, mode="eval").body
-        for node in ast.walk(test):
-            if hasattr(node, "lineno"):
-                node.col_offset, node.end_col_offset = 0, 1
+        part: Any  # those that have a place
+        for part in ast.walk(test):
+            if hasattr(part, "lineno"):
+                part.col_offset, part.end_col_offset = 0, 1
         node = ast.If(test, [], [])
         self.header(node, test)
         saved, self.body = self.body, []
@@ -513,30 +243,7 @@ class Emitter:
         node.body, self.body = self.body, saved
 
 
-def _move(node: ast.AST, line: int) -> None:
-    for child in ast.walk(node):
-        if hasattr(child, "lineno"):
-            child.lineno = child.end_lineno = line
-
-
-def _hint(value: Any) -> str:
-    name = getattr(value, "__name__", None)
-    if name is None:
-        return type(value).__name__.lower()
-    module = (getattr(value, "__module__", None) or "").split(".")[0]
-    return {"math": f"math_{name}", "numpy": f"np_{name}"}.get(
-        module, f"np_{name}" if type(value).__name__ == "ufunc" else name
-    )
-
-
-def forget(filename: str) -> None:
-    """Let a dropped function's text go."""
-    _generated.pop(filename, None)
-    linecache.cache.pop(filename, None)
-
-
 METHODS: dict[type, Any] = {
     Op: Emitter.op, Assign: Emitter.assign, If: Emitter.branch, For: Emitter.for_, While: Emitter.while_,
     Rewind: Emitter.rewind, Push: Emitter.push, Pop: Emitter.pop, Try: Emitter.attempt,
 }  # fmt: skip
-__all__ = ["Emitter", "Generated", "Late", "Stmt", "forget", "generated"]

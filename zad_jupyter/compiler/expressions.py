@@ -211,7 +211,8 @@ class Expressions:
     def _display(self, build: Callable[..., Any], elts: list[ast.expr], node: ast.AST) -> Atom:
         if any(isinstance(item, ast.Starred) for item in elts):
             args = self._spread(elts, node)
-            kind = {I.build_list: list, I.build_set: set}.get(build)
+            kinds: dict[Callable[..., Any], Callable[..., Any]] = {I.build_list: list, I.build_set: set}
+            kind = kinds.get(build)
             return args if kind is None else self.emit(kind, args, node=node)
         items = [self.expr(item) for item in elts]
         if build is I.build_tuple and all(isinstance(item, Const) for item in items):
@@ -242,7 +243,8 @@ class Expressions:
 
     def expr_FormattedValue(self, node: ast.FormattedValue) -> Atom:
         value = self.expr(node.value)
-        convert = {115: str, 114: repr, 97: ascii}.get(node.conversion)
+        converters: dict[int, Callable[..., Any]] = {115: str, 114: repr, 97: ascii}
+        convert = converters.get(node.conversion)
         if convert is not None:
             value = self.emit(convert, value, node=node)
         spec = Const("") if node.format_spec is None else self.expr(node.format_spec)

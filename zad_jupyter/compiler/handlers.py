@@ -7,19 +7,23 @@ other. The handlers themselves are in `known`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .ir import Pos
-from .values import Val
+from .values import Pulled, Val
 
-Handler = Callable[[Any, list[Val], dict[str, Val], Pos | None], Val | None]
+if TYPE_CHECKING:
+    from .resolve import Resolve
+
+Handler = Callable[["Resolve", list[Val], dict[str, Val], Pos | None], Val | None]
+Handles = TypeVar("Handles", bound=Handler)
 _handlers: dict[int, tuple[Any, Handler]] = {}
 
 
-def handles(*functions: Any) -> Callable[[Handler], Handler]:
+def handles(*functions: Any) -> Callable[[Handles], Handles]:
     """Register what the compiler knows of some functions."""
 
-    def register(handler: Handler) -> Handler:
+    def register(handler: Handles) -> Handles:
         for function in functions:
             _handlers[id(function)] = (function, handler)
         return handler
@@ -32,29 +36,31 @@ def find(f: Any) -> Handler | None:
     return None if found is None else found[1]
 
 
-_derivatives: list[Any] = [None, lambda f: None]
+# What `transform` knows of the doors; it reads functions, so it cannot be imported here. Each list holds one function.
+_call_derivative: list[Callable[[Resolve, Any, list[Val], dict[str, Val], Pos | None], Val | None]] = []
+_kind_of: list[Callable[[Any], Any]] = [lambda f: None]
+_call_pulled: list[Callable[[Resolve, Pulled, Val, Pos | None], Val]] = []
 
 
-def set_derivatives(call: Any, kind_of: Any) -> None:
+def set_derivatives(
+    call: Callable[[Resolve, Any, list[Val], dict[str, Val], Pos | None], Val | None], kind_of: Callable[[Any], Any]
+) -> None:
     """How to call what `grad` and its kin make, and how to tell such an object."""
-    _derivatives[:] = [call, kind_of]
+    _call_derivative[:], _kind_of[:] = [call], [kind_of]
 
 
-_pulled: list[Any] = [None]
-
-
-def set_pulled(call: Any) -> None:
+def set_pulled(call: Callable[[Resolve, Pulled, Val, Pos | None], Val]) -> None:
     """How to call the pullback that `pullback` gives inside code that is being read."""
-    _pulled[0] = call
+    _call_pulled[:] = [call]
 
 
-def pulled_call(inf: Any, pulled: Any, args: list[Val], pos: Pos | None) -> Val:
-    return _pulled[0](inf, pulled, args[0], pos)  # type: ignore[no-any-return]
+def pulled_call(inf: Resolve, pulled: Pulled, args: list[Val], pos: Pos | None) -> Val:
+    return _call_pulled[0](inf, pulled, args[0], pos)
 
 
-def derivative_call(inf: Any, f: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
-    return _derivatives[0](inf, f, args, kwargs, pos)  # type: ignore[no-any-return]
+def derivative_call(inf: Resolve, f: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+    return _call_derivative[0](inf, f, args, kwargs, pos)
 
 
 def is_derivative(f: Any) -> bool:
-    return _derivatives[1](f) is not None
+    return _kind_of[0](f) is not None

@@ -38,9 +38,10 @@ from .ir import (
     While,
     defined_in,
 )
+from .iterate import loop_over
 from .live import Liveness
 from .resolve import Resolve
-from .values import Activation, Val, const
+from .values import Activation, Val, const, same
 
 
 class Inference(Resolve):
@@ -211,7 +212,9 @@ class Inference(Resolve):
                     act.set(var, chosen_value)
                 continue
             if not var.user and (a is None or b is None):  # our own name: read only where it is bound
-                act.set(var, a or b)  # type: ignore[arg-type]
+                only = a or b
+                assert only is not None
+                act.set(var, only)
                 continue
             act.set(var, self.merge(var.name, a, b, arms[0], arms[1]))
         if arms[0] or arms[1]:
@@ -249,7 +252,7 @@ class Inference(Resolve):
     # -- loops
 
     def stmt_for(self, stmt: For) -> None:
-        self.loop_over(stmt, self.read(stmt.iter))
+        loop_over(self, stmt, self.read(stmt.iter))
 
     def loop(
         self,
@@ -305,29 +308,12 @@ class Inference(Resolve):
         self.out = cond if isinstance(stmt, While) else body
         self.known[-1] = {}
         for var, slot in slots.items():
-            value = carried[var]
-            copy = Var(var.name, slot.type, slot.active)
-            if isinstance(stmt, While):  # the condition reads the slots themselves: it is not recorded
-                act.set(
-                    var,
-                    Val(
-                        slot,
-                        slot.type or T.UNKNOWN,
-                        slot.active,
-                        maybe_unbound=value is not None and value.maybe_unbound,
-                    ),
-                )
-            else:
-                body.append(Assign(copy, slot))
-                act.set(
-                    var,
-                    Val(
-                        copy,
-                        copy.type or T.UNKNOWN,
-                        copy.active,
-                        maybe_unbound=value is not None and value.maybe_unbound,
-                    ),
-                )
+            value, begins = carried[var], slot
+            if not isinstance(stmt, While):  # a condition reads the slots themselves: it is not recorded
+                begins = Var(var.name, slot.type, slot.active)
+                body.append(Assign(begins, slot))
+            unbound = value is not None and value.maybe_unbound
+            act.set(var, Val(begins, slot.type or T.UNKNOWN, slot.active, maybe_unbound=unbound))
         if isinstance(stmt, While):
             act.journal.append({})
             self.block(stmt.cond)
@@ -434,18 +420,6 @@ class Inference(Resolve):
         self.slots.pop()
         self.dead = dead_final or ((dead or dead_else) and not alive)
         return Try(body, handlers, orelse, final, stmt.pos)
-
-
-def same(a: Val, b: Val) -> bool:
-    """Whether two branches leave the very same value, so that nothing has to be copied."""
-    if a is b:
-        return True
-    if a.what is not None or b.what is not None:
-        return a.what is b.what and a.atom is b.atom
-    if isinstance(a.atom, Const) and isinstance(b.atom, Const):
-        x, y = a.atom.value, b.atom.value
-        return x is y or (type(x) is type(y) and isinstance(x, int | str | bool) and x == y)
-    return a.atom is not None and a.atom is b.atom
 
 
 def called_from(pos: Pos, call: Pos) -> Pos:

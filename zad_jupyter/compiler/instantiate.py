@@ -7,20 +7,24 @@ a call, which `infer` inlines with the guards that belong to it.
 
 from __future__ import annotations
 
+import builtins
 import operator
 import types as pytypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import intrinsics as I
 from . import runtime
 from .ir import Assign, Atom, Const, Function, Op, Var
 from .normal import normal_form
 
+if TYPE_CHECKING:
+    from .reverse import Reverser
+
 _templates: dict[pytypes.CodeType, Function | None] = {}
 
 
 def instantiate(
-    rev: Any, function: pytypes.FunctionType, args: list[Atom], count: int, wanted: list[bool] | None = None
+    rev: Reverser, function: pytypes.FunctionType, args: list[Atom], count: int, wanted: list[bool] | None = None
 ) -> list[Atom]:
     """The results of an expression rule's function, as atoms.
 
@@ -49,15 +53,14 @@ def instantiate(
 
     for stmt in template.body:
         assert isinstance(stmt, Op)
-        if stmt.fn.value is I.build_tuple and stmt.out is template.result:  # type: ignore[union-attr]
+        assert isinstance(stmt.fn, Const)
+        if stmt.fn.value is I.build_tuple and stmt.out is template.result:
             parts = [of(arg) for arg in stmt.args]
             continue
         if stmt.out not in needed:
             continue
-        out = rev.emit(stmt.fn, *[of(arg) for arg in stmt.args])
-        if stmt.kwargs:
-            rev.out[-1].kwargs = {name: of(arg) for name, arg in stmt.kwargs.items()}
-        names[stmt.out] = out
+        words = {name: of(arg) for name, arg in stmt.kwargs.items()}
+        names[stmt.out] = rev.emit(stmt.fn, *[of(arg) for arg in stmt.args], kwargs=words)
     return parts if parts is not None else [of(template.result)]
 
 
@@ -116,9 +119,9 @@ def _resolved(function: pytypes.FunctionType, fn: Atom, args: list[Atom]) -> Con
     if not isinstance(fn, Const):
         return None
     if fn.value is I.load_global:
-        name = args[0].value  # type: ignore[union-attr]
-        builtins = function.__builtins__
-        return Const(function.__globals__[name] if name in function.__globals__ else builtins[name])
+        assert isinstance(args[0], Const)
+        name = args[0].value
+        return Const(function.__globals__[name] if name in function.__globals__ else getattr(builtins, name))
     if fn.value is getattr and isinstance(args[0], Const) and isinstance(args[1], Const):
         return Const(getattr(args[0].value, args[1].value))
     return None

@@ -172,6 +172,7 @@ class Function:
 
     `params` are the parameters in order, the starred ones last; `free` are the variables of enclosing functions that
     it reads, by name. `signature` binds calls; `defaults` holds the default values' atoms where they are known.
+    `result_type` is known of compiled code; `liveness` is worked out when it is first needed.
     """
 
     name: str
@@ -183,6 +184,8 @@ class Function:
     free: dict[str, Var] = field(default_factory=dict)
     code: Any = None
     signature: Any = None
+    result_type: Any = None
+    liveness: Any = None
 
 
 def blocks(stmt: Stmt) -> tuple[Block, ...]:

@@ -7,7 +7,7 @@ with a rule like any other. A short tuple is unrolled: its items may have differ
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +16,13 @@ from .ir import Atom, Block, Const, For, Stmt, Var
 from .source import PACKAGE
 from .values import Iterable, Val, any_active, const
 
+if TYPE_CHECKING:
+    from .infer import Inference
+
 MAX_UNROLLED = 16
 
 
-def loop_over(inf: Any, stmt: For, source: Val) -> None:
+def loop_over(inf: Inference, stmt: For, source: Val) -> None:
     """Read a `for` statement.
 
     Args:
@@ -42,7 +45,7 @@ def loop_over(inf: Any, stmt: For, source: Val) -> None:
     over(inf, stmt, source, element_type(inf, source))
 
 
-def _known(inf: Any, source: Val) -> tuple[Val, ...] | None:
+def _known(inf: Inference, source: Val) -> tuple[Val, ...] | None:
     """In the code of a shipped rule, every loop over something that is known is unrolled: it is a formula."""
     if not inf.act.function.file.startswith(PACKAGE):
         return None
@@ -60,7 +63,7 @@ def _is_tuple(source: Val) -> bool:
     )
 
 
-def over(inf: Any, stmt: For, source: Val, type_: T.Type) -> None:
+def over(inf: Inference, stmt: For, source: Val, type_: T.Type) -> None:
     """A loop over something that nothing differentiable flows through."""
     target = Var(stmt.target.name, type_)
 
@@ -73,7 +76,7 @@ def over(inf: Any, stmt: For, source: Val, type_: T.Type) -> None:
     inf.loop(stmt, begin, build)
 
 
-def element_type(inf: Any, source: Val) -> T.Type:
+def element_type(inf: Inference, source: Val) -> T.Type:
     """The type of what comes out of an iterable."""
     if isinstance(source.type, T.ListType):
         return source.type.item
@@ -92,7 +95,7 @@ def element_type(inf: Any, source: Val) -> T.Type:
     return T.UNKNOWN
 
 
-def by_index(inf: Any, stmt: For, source: Val) -> None:
+def by_index(inf: Inference, stmt: For, source: Val) -> None:
     """A loop over indices, for sequences whose items are differentiated."""
     count = length(inf, source, stmt)
     indices = inf.emit(range, [count], {}, T.Exact(range), False, stmt.pos)  # ours, not a call of the user's
@@ -107,7 +110,7 @@ def by_index(inf: Any, stmt: For, source: Val) -> None:
     inf.loop(stmt, begin, build)
 
 
-def length(inf: Any, source: Val, stmt: For) -> Val:
+def length(inf: Inference, source: Val, stmt: For) -> Val:
     """How many rounds a loop over a sequence, or a `zip` of some, makes."""
     what = source.what
     if isinstance(what, Iterable):
@@ -115,20 +118,20 @@ def length(inf: Any, source: Val, stmt: For) -> Val:
         shortest = counts[0]
         for count in counts[1:]:
             shortest = inf.call(const(min), [shortest, count], {}, stmt.pos)
-        return shortest  # type: ignore[no-any-return]
+        return shortest
     if source.type is T.UNKNOWN or T.class_of(source.type) not in (list, tuple, np.ndarray, range, str):
         if source.active or source.type is T.UNKNOWN:
             inf.emit(check_sequence, [source], {}, T.NONE, False, stmt.pos)
-            return inf.emit(len, [source], {}, T.INT, False, stmt.pos)  # type: ignore[no-any-return]
+            return inf.emit(len, [source], {}, T.INT, False, stmt.pos)
         raise inf.unsupported(f"a loop over a {T.name_of(source.type)} beside differentiated values", stmt.pos)
-    return inf.call(const(len), [source], {}, stmt.pos)  # type: ignore[no-any-return]
+    return inf.call(const(len), [source], {}, stmt.pos)
 
 
-def item(inf: Any, source: Val, index: Val, stmt: For) -> Val:
+def item(inf: Inference, source: Val, index: Val, stmt: For) -> Val:
     """The item of a sequence at an index; of a `zip`, a tuple of items."""
     what = source.what
     if not isinstance(what, Iterable):
-        return inf.call(const(operator.getitem), [source, index], {}, stmt.pos)  # type: ignore[no-any-return]
+        return inf.call(const(operator.getitem), [source, index], {}, stmt.pos)
     if what.kind == "zip":
         items = tuple(item(inf, part, index, stmt) for part in what.parts)
     elif what.kind == "enumerate":
@@ -144,5 +147,6 @@ def check_sequence(value: Any) -> None:
     """Only what can be indexed can be looped over here."""
     if not isinstance(value, list | tuple | np.ndarray | range | str):
         raise TypeError(
-            f"a loop over a {type(value).__name__} that is differentiated: only lists, tuples and arrays can be looped over yet"
+            f"a loop over a {type(value).__name__} that is differentiated: "
+            f"only lists, tuples and arrays can be looped over yet"
         )

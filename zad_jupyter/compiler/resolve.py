@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import types as pytypes
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,25 +18,26 @@ from . import intrinsics as I
 from . import types as T
 from .calls import Call
 from .cotangent_types import cotangent_type
-from .emit import Late
 from .fold import fold
+from .generated import Late
 from .ir import Atom, Block, Const, Function, Op, Pos, Var
-from .iterate import loop_over
 from .known import compiled, names
 from .mutation import changes, may_change_arguments
 from .normal import inner_function, normal_form
-from .select import ask, bind, display_name
-from .values import Activation, Bound, Closure, Derived, Pulled, Val, Words, any_active, captured, const
+from .pure import never_raises, question_of
+from .select import ask, bind, display_name, takes_arrays
+from .values import Activation, Bound, Closure, Derived, Pulled, Val, Words, any_active, atom_of, captured, const
 
-MAX_INLINE = 120  # statements of a callee that is written in place of its call
-MAX_CODE = 4000  # statements of one compiled function, after inlining
+if TYPE_CHECKING:
+    from .context import Context
+
 MAX_DEPTH = 40
 
 
-class Resolve:
+class Resolve(ABC):
     """State of one reading, and the resolution of calls. Statements are read by `Inference`."""
 
-    def __init__(self, context: Any, select: bool, node: Call, dry: bool = False) -> None:
+    def __init__(self, context: Context, select: bool, node: Call, dry: bool = False) -> None:
         self.context = context
         self.select = select  # choose rules (else: only optimise)
         self.dry = dry  # look for types only; nothing that is written will run
@@ -53,27 +55,41 @@ class Resolve:
     def act(self) -> Activation:
         return self.activations[-1]
 
+    # -- statements: see `Inference`
+
+    @abstractmethod
+    def body(self, act: Activation) -> Val:
+        """Read a function's body in an activation; gives its result."""
+
+    @abstractmethod
+    def arm(self) -> AbstractContextManager[Block]:
+        """A block that may not run: what it computes is not known outside of it."""
+
+    @abstractmethod
+    def merge(self, name: str, a: Val | None, b: Val | None, first: Block, second: Block) -> Val:
+        """The value of a name after two branches that meet, with a copy at the end of each where they differ."""
+
     # -- values and operations
 
     def atom(self, value: Val) -> Atom:
         """The atom of a value, written out if it has existed only in parts so far."""
-        if isinstance(value.what, Closure) and value.atom is None:
-            return self.materialise(value.what)
-        if value.atom is None and isinstance(value.what, Words):
-            if any_active(value.what.values.values()):
+        if value.atom is not None:
+            return value.atom
+        what = value.what
+        if isinstance(what, Closure):
+            return self.materialise(what)
+        if isinstance(what, Words):
+            if any_active(what.values.values()):
                 raise self.unsupported("a dict that holds differentiated values", None)
-            parts = [part for name, item in value.what.values.items() for part in (const(name), item)]
-            return self.emit(I.build_dict, parts, {}, T.Exact(dict), False, self.here).atom  # type: ignore[return-value]
-        if value.atom is None and isinstance(value.what, Derived):
-            what = value.what
-            return self.emit(what.door, [what.function, const(what.argnums)], {}, T.UNKNOWN, False, self.here).atom  # type: ignore[return-value]
-        if value.atom is None and isinstance(value.what, Bound):
-            return compiled.bound_method(self, [const(value.what.function), value.what.owner], {}, self.here).atom  # type: ignore[return-value]
-        if value.atom is None:
-            if value.items is None:
-                raise self.unsupported("`zip`, `enumerate` or `reversed` other than in a `for` loop", None)
-            return self.build(value.items).atom  # type: ignore[return-value]
-        return value.atom
+            parts = [part for name, item in what.values.items() for part in (const(name), item)]
+            return atom_of(self.emit(I.build_dict, parts, {}, T.Exact(dict), False, self.here))
+        if isinstance(what, Derived):
+            return atom_of(self.emit(what.door, [what.function, const(what.argnums)], {}, T.UNKNOWN, False, self.here))
+        if isinstance(what, Bound):
+            return atom_of(compiled.bound_method(self, [const(what.function), what.owner], {}, self.here))
+        if value.items is None:
+            raise self.unsupported("`zip`, `enumerate` or `reversed` other than in a `for` loop", None)
+        return atom_of(self.build(value.items))
 
     def last_op(self) -> Op:
         op = self.out[-1]
@@ -122,9 +138,6 @@ class Resolve:
                 items.append(self.with_items(item, pos))
             return Val(value.atom, value.type, value.active, tuple(items))
         return value
-
-    def loop_over(self, stmt: Any, source: Val) -> None:
-        loop_over(self, stmt, source)
 
     def dict_of(self, values: dict[str, Val], pos: Pos | None) -> Val:
         """What a `**kwargs` parameter gets."""
@@ -207,7 +220,7 @@ class Resolve:
             return derive.link(self, f, args, {}, pos)
         act = Activation(function, {}, pos)
         act.env.update(zip(function.params, [self.with_items(arg, pos) for arg in args], strict=True))
-        return self.run(act)
+        return self.body(act)
 
     def call_value(self, fn: Val, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
         """A call of something that is not known by name: an object, or a function that arrives as an argument."""
@@ -215,7 +228,7 @@ class Resolve:
         if cls is not None and not issubclass(
             cls, pytypes.FunctionType | pytypes.MethodType | pytypes.BuiltinFunctionType | type
         ):
-            method = getattr(cls, "__call__", None)
+            method = getattr(cls, "__call__", None)  # noqa: B004 - the method itself is wanted
             if isinstance(method, pytypes.FunctionType):
                 return self.call(const(method), [fn, *args], kwargs, pos)
         if not (fn.active or any_active(args) or any_active(kwargs.values())):
@@ -237,11 +250,10 @@ class Resolve:
         ):
             raise self.unsupported(f"a call of {f.__name__}, which may change an argument in place,", pos)
         pure = T.is_pure(f)
-        question = self.question(f, args, kwargs) if pure else None
-        if question is not None:
-            for scope in reversed(self.known):
-                if question in scope:
-                    return scope[question]
+        question = question_of(f, args, kwargs) if pure else None
+        known = self.answer(question)
+        if known is not None:
+            return known
         type_ = self.result_type(f, args, kwargs)
         value = self.emit(f, args, kwargs, type_, False, pos, pure=pure and never_raises(f, args, type_))
         if question is not None and (type_ in T.SCALARS or type_ == T.BOOL):
@@ -250,22 +262,13 @@ class Resolve:
             self.record("inactive", f, args, pos, None)
         return value
 
-    def question(self, f: Any, args: list[Val], kwargs: dict[str, Val]) -> Any:
-        """What makes two pure operations the same, or None if they cannot be compared."""
-        if kwargs:
-            return None
-        parts = []
-        for arg in args:
-            atom = arg.atom
-            if isinstance(atom, Const):
-                if not isinstance(atom.value, int | float | str | bool | type(None)):
-                    return None
-                parts.append((type(atom.value), repr(atom.value)))
-            elif atom is None or arg.type not in T.SCALARS:
-                return None
-            else:
-                parts.append(atom)
-        return (f, *parts)
+    def answer(self, question: Any) -> Val | None:
+        """The value of an operation that has been written already, where this place can see it."""
+        for scope in reversed(self.known):
+            if question in scope:
+                value: Val = scope[question]
+                return value
+        return None
 
     def result_type(self, f: Any, args: list[Val], kwargs: dict[str, Val]) -> T.Type:
         def part(value: Val) -> tuple[T.Type, Any]:
@@ -367,10 +370,7 @@ class Resolve:
         act.env.update(bind(self, function, args, kwargs, defaults, words, pos))
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             act.env[function.free[name]] = names.read_cell(self, f, name, cell, pos)
-        return self.run(act)
-
-    def run(self, act: Activation) -> Val:
-        return self.body(act)  # type: ignore[attr-defined, no-any-return]
+        return self.body(act)
 
     # -- inner functions
 
@@ -395,7 +395,7 @@ class Resolve:
         hidden = Call("recursed", closure.inner.name, tuple(T.name_of(a.type) for a in args), None, *place_parts(pos))
         if self.select and any_active(args):
             self.node.children.append(hidden)
-        return self.into(hidden, lambda: self.run(act))
+        return self.into(hidden, lambda: self.body(act))
 
     def materialise(self, closure: Closure) -> Atom:
         """An inner function as a real object, for when it goes where the compiler cannot follow it."""
@@ -417,9 +417,10 @@ class Resolve:
             raise self.unsupported(
                 f"`{closure.inner.name}`, an inner function that calls itself and is used as a value,"
             )
-        head = [Val(Const(function.code), T.UNKNOWN), Val(Const(runtime.Globals(closure.activation.globals)), T.UNKNOWN),
-                self.build(tuple(closure.defaults)), const(own)]  # fmt: skip
-        return compiled.make_closure(self, [*head, *values], {}, self.here).atom  # type: ignore[return-value]
+        globals_ = runtime.Globals(closure.activation.globals)
+        head = [Val(Const(function.code), T.UNKNOWN), Val(Const(globals_), T.UNKNOWN)]
+        head += [self.build(tuple(closure.defaults)), const(own)]
+        return atom_of(compiled.make_closure(self, [*head, *values], {}, self.here))
 
     # -- left to run time
 
@@ -442,37 +443,3 @@ class Resolve:
 
 def place_parts(pos: Pos | None) -> tuple[str | None, int]:
     return (None, 0) if pos is None else (pos.file, pos.line)
-
-
-TOTAL = {operator.add, operator.sub, operator.mul, operator.neg, operator.pos, abs, operator.lt, operator.le, operator.gt,
-         operator.ge, max, min, operator.eq, operator.ne, operator.not_, operator.is_, operator.is_not, float, isinstance,
-         bool}  # fmt: skip
-TOTAL_ARRAY = {np.sum, np.shape, np.ndim, np.transpose, np.size}
-INEXACT = (T.FLOAT, T.FLOAT64, T.FLOATING, T.REAL)
-
-
-def takes_arrays(f: Any) -> bool:
-    """Whether f is a function of NumPy's that takes lists for arrays."""
-    return isinstance(f, np.ufunc) or (str(getattr(f, "__module__", None)).split(".")[0] == "numpy" and not isinstance(f, type)
-                                       and f not in (np.array, np.asarray, np.concatenate, np.stack))  # fmt: skip
-
-
-def never_raises(f: Any, args: list[Val], type_: T.Type) -> bool:
-    """Whether an operation may be dropped when nobody needs its result: it has no effect and cannot fail."""
-    types = [arg.type for arg in args]
-    if all(t in T.SCALARS or t in (T.BOOL, T.NONE) for t in types):
-        return f in TOTAL and (f not in (float,) or T.INT not in types)
-    if f in (operator.is_, operator.is_not):
-        return True
-    if f in (sum, math.prod) and len(args) == 1 and isinstance(args[0].type, T.ListType | T.TupleType):
-        inside = [item.type for item in args[0].items or ()] or [getattr(args[0].type, "item", T.UNKNOWN)]
-        return all(t in INEXACT for t in inside)
-    arrays = [t for t in types if isinstance(t, T.ArrayType)]
-    if len(arrays) == 1 and all(t in T.SCALARS or t in arrays for t in types) and arrays[0].dtype in "fdFD":
-        return (
-            isinstance(f, np.ufunc)
-            or f in TOTAL
-            or f in (operator.truediv, operator.pow)
-            or (f in TOTAL_ARRAY and len(args) == 1)
-        )
-    return False

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import cotangents as C
-from ..rules.errors import UnsupportedError
 from . import intrinsics as I
 from . import types as T
 from .ir import (
@@ -23,7 +22,6 @@ from .ir import (
     Block,
     Const,
     For,
-    Function,
     If,
     Op,
     Pop,
@@ -55,9 +53,11 @@ class Reverser:
 
     # -- writing
 
-    def emit(self, fn: Callable[..., Any], *args: Atom, name: str = "t") -> Var:
+    def emit(
+        self, fn: Callable[..., Any] | Const, *args: Atom, name: str = "t", kwargs: dict[str, Atom] | None = None
+    ) -> Var:
         out = Var(name)
-        op = Op(out, fn if isinstance(fn, Const) else Const(fn), list(args), {}, self.pos)
+        op = Op(out, fn if isinstance(fn, Const) else Const(fn), list(args), kwargs or {}, self.pos)
         self.out.append(op)
         self.defs[out] = op
         return out
@@ -95,10 +95,10 @@ class Reverser:
             if status is not None:
                 self.emit(C.add_to_log, bar, cotangent)
                 return
-            value = self.emit(C.own_log, cotangent, atom)
+            value: Atom = self.emit(C.own_log, cotangent, atom)
             maybe = False
         elif status is None:
-            value = cotangent  # type: ignore[assignment]
+            value = cotangent
         else:
             value = self.emit(C.add, bar, cotangent)
             maybe = maybe and status == MAYBE
@@ -241,9 +241,7 @@ class Reverser:
         if not any(var in self.status or ("items", var) in self.status for var in written):
             return [stmt]
         outer = [
-            v
-            for v in {**used_in(stmt.body), **dict.fromkeys(slots)}
-            if v.active and (v not in inside or v in slots)
+            v for v in {**used_in(stmt.body), **dict.fromkeys(slots)} if v.active and (v not in inside or v in slots)
         ]
         before = dict(self.status)
         popped = {s.log for s in walk(stmt.body) if isinstance(s, Pop)}
@@ -366,9 +364,11 @@ class Reverser:
         return [stmt]
 
     def attempt(self, stmt: Try) -> list[Stmt]:
-        if not any(isinstance(inner, Op) and inner.derive is not None for inner in walk([stmt])):
-            if not any(isinstance(inner, Assign) and inner.target.active for inner in walk([stmt])):
-                return [stmt]
+        if not any(
+            (isinstance(inner, Op) and inner.derive is not None) or (isinstance(inner, Assign) and inner.target.active)
+            for inner in walk([stmt])
+        ):
+            return [stmt]
         from .steps import reverse_steps
 
         return reverse_steps(self, stmt)
@@ -386,71 +386,3 @@ METHODS: dict[type, Callable[[Reverser, Any], list[Stmt]]] = {
     Op: Reverser.op, Assign: Reverser.assign, If: Reverser.branch, For: Reverser.loop, While: Reverser.loop,
     Rewind: Reverser.rewind, Push: Reverser.push, Pop: Reverser.pop, Try: Reverser.attempt,
 }  # fmt: skip
-
-
-def joint(function: Function, wanted: list[Var | None], seed: Atom | None = None) -> Function:
-    """A function that runs forward and then backward: gives the value and the cotangents of the wanted parameters.
-
-    Args:
-        function: resolved by `infer`.
-        wanted: for each cotangent to give, the parameter; None gives None.
-        seed: the cotangent of the result, 1 if absent.
-    """
-    rev = Reverser()
-    result = function.result
-    if isinstance(result, Var) and result.active:
-        one: Atom = seed or (
-            Const(1.0) if result.type in (T.FLOAT, T.INT, T.REAL, T.FLOATING) else rev.emit(C.seed_like, result)
-        )
-        rev.add(result, one)
-    forward = rev.block(function.body)
-    given = [finished(rev, var) for var in wanted]
-    grads = rev.emit(I.build_tuple, *given)
-    pair = rev.emit(I.build_tuple, result, grads)
-    return Function(function.name, function.params, forward + rev.out, pair, function.file, function.line)
-
-
-def finished(rev: Reverser, var: Var | None) -> Atom:
-    """A parameter's cotangent as a user gets it."""
-    if var is None:
-        return Const(None)
-    got = rev.take(var) if var.active else None
-    return rev.emit(C.finish, var, got[0] if got is not None else Const(None))
-
-
-def split(function: Function, inputs: list[Var]) -> tuple[Function, Function]:
-    """Forward, which gives the value and what must be kept, and reverse, which takes what was kept and a cotangent.
-
-    Args:
-        function: resolved by `infer`.
-        inputs: the parameters whose cotangents reverse gives, as a tuple in this order.
-    """
-    rev = Reverser()
-    seed = Var("seed_bar")
-    if isinstance(function.result, Var) and function.result.active:
-        rev.add(function.result, seed)
-    forward = rev.block(function.body)
-    given: list[Atom] = []
-    for var in inputs:
-        got = rev.take(var) if var.active else None
-        given.append(Const(None) if got is None else got[0])
-    grads = rev.emit(I.build_tuple, *given)
-    body = drop_dead(rev.out, {grads})
-    made = {**dict.fromkeys(function.params), **defined_in(forward)}
-    bars = set(rev.bars.values())
-    needed = [var for var in used_in(body) if var in made and var not in bars and var is not seed]
-    kept, y = Var("kept"), Var("out")
-    forward = [
-        *forward,
-        Op(kept, Const(I.build_tuple), list(needed), {}, None),
-        Op(y, Const(I.build_tuple), [function.result, kept], {}, None),
-    ]
-    saved = Var("saved")
-    unpacking: Block = [Op(var, Const(operator.getitem), [saved, Const(i)], {}, None) for i, var in enumerate(needed)]
-    return (
-        Function(function.name, function.params, forward, y, function.file, function.line),
-        Function(function.name, [saved, seed], unpacking + body, grads, function.file, function.line),
-    )
-
-
-__all__ = ["Reverser", "UnsupportedError", "joint", "split"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types as pytypes
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from .calls import Call
 from .ir import Pos
@@ -94,7 +94,7 @@ class Site:
 class Attribute:
     """Reading one attribute, as a function of the object."""
 
-    known: dict[str, Attribute] = {}
+    known: ClassVar[dict[str, Attribute]] = {}
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -148,12 +148,18 @@ class Back:
         return (tuple(parts[: self.cells]) if self.cells else None, *parts[self.cells :])
 
 
-lookup: Callable[..., Any]  # set by `cache`: the compiled pair for a function and arguments
+Lookup = Callable[[Site, Any, tuple[Any, ...]], tuple[Any, Back | None]]
+_lookup: list[Lookup] = []  # one function
+
+
+def set_lookup(function: Lookup) -> None:
+    """Say how a call runs forward: `pairs` compiles, so it cannot be imported here."""
+    _lookup[:] = [function]
 
 
 def call_forward(site: Site, fn: Any, *args: Any) -> tuple[Any, Back | None]:
     """Run a call forward by the pair that belongs to the types it turns out to have."""
-    return lookup(site, fn, args)  # type: ignore[no-any-return]
+    return _lookup[0](site, fn, args)
 
 
 def call_back(back: Back | None, ybar: Any) -> tuple[Any, ...]:
@@ -163,10 +169,10 @@ def call_back(back: Back | None, ybar: Any) -> tuple[Any, ...]:
     return back.grouped(back.reverse(back.saved, ybar))
 
 
-class _Nothing(tuple):  # type: ignore[type-arg]
+class _Nothing(tuple[Any, ...]):
     """As many absent cotangents as somebody asks for."""
 
-    def __getitem__(self, index: Any) -> None:
+    def __getitem__(self, index: Any) -> Any:
         return None
 
 

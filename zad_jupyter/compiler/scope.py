@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-CONSUMERS = {"sum", "min", "max", "tuple", "list", "sorted", "prod", "array", "asarray", "stack", "concatenate", "fsum", "zip", "enumerate",
-             "reversed", "vstack", "hstack", "mean", "print"}  # fmt: skip
+CONSUMERS = {
+    "sum", "min", "max", "tuple", "list", "sorted", "prod", "array", "asarray", "stack", "concatenate", "fsum", "zip",
+    "enumerate", "reversed", "vstack", "hstack", "mean", "print",
+}  # fmt: skip
 
 
 def own_nodes(statements: list[ast.stmt]) -> Iterator[ast.AST]:
@@ -32,8 +34,9 @@ def assigned_names(statements: list[ast.stmt]) -> list[str]:
     for node in own_nodes(statements):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
             names.add(node.id)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or (isinstance(node, ast.ExceptHandler) and node.name):
-            names.add(node.name)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler):
+            if node.name:
+                names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names |= {alias.asname or alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.Global | ast.Nonlocal):
@@ -130,7 +133,8 @@ def _appended(node: ast.AST) -> ast.Name | None:
             isinstance(call.func, ast.Attribute)
             and call.func.attr == "append"
             and isinstance(call.func.value, ast.Name)
+            and len(call.args) == 1
+            and not call.keywords
         ):
-            if len(call.args) == 1 and not call.keywords:
-                return call.func.value
+            return call.func.value
     return None

@@ -12,7 +12,7 @@ import operator
 import types as pytypes
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,9 +20,13 @@ from . import types as T
 from .ir import Function, Pos, Var
 from .values import Val, const
 
+if TYPE_CHECKING:
+    from .context import Context
+    from .resolve import Resolve
+
 BINARY: dict[Callable[..., Any], str] = {
-    operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.truediv: "truediv", operator.matmul: "matmul",
-    operator.floordiv: "floordiv", operator.mod: "mod", operator.pow: "pow",
+    operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.truediv: "truediv",
+    operator.matmul: "matmul", operator.floordiv: "floordiv", operator.mod: "mod", operator.pow: "pow",
 }  # fmt: skip
 UNARY: dict[Callable[..., Any], str] = {
     operator.neg: "__neg__", operator.pos: "__pos__", abs: "__abs__", operator.getitem: "__getitem__", len: "__len__",
@@ -60,11 +64,10 @@ def classes_of(value: Val) -> tuple[type, ...]:
     return () if cls is None else (cls,)
 
 
-def ask(context: Any, f: Any, args: list[Val], kwargs: dict[str, Val]) -> Choice | None:
+def ask(context: Context, f: Any, args: list[Val], kwargs: dict[str, Val]) -> Choice | None:
     """Which rule a call gets; None if that depends on what is only known at run time."""
-    if f in BINARY if _hashable(f) else False:
-        if len(args) == 2:
-            return _ask_operator(context, f, args)
+    if _hashable(f) and f in BINARY and len(args) == 2:
+        return _ask_operator(context, f, args)
     if _hashable(f) and f in UNARY and args:
         cls = T.class_of(args[0].type)
         method = getattr(cls, UNARY[f], None) if cls is not None else None
@@ -86,15 +89,20 @@ def _hashable(f: Any) -> bool:
     return True
 
 
-def _ask_operator(context: Any, f: Any, args: list[Val]) -> Choice | None:
+def _ask_operator(context: Context, f: Any, args: list[Val]) -> Choice | None:
     a, b = (T.class_of(arg.type) for arg in args)
     name = BINARY[f]
     if (a is None and args[0].type not in T.SCALARS) or (b is None and args[1].type not in T.SCALARS):
         return question(context, f, args, {})
     methods = [(getattr(a, f"__{name}__", None), args), (getattr(b, f"__r{name}__", None), args[::-1])]
-    if a is not None and b is not None and a is not b and issubclass(b, a):
-        if getattr(b, f"__r{name}__", None) is not getattr(a, f"__r{name}__", None):
-            methods.reverse()
+    if (
+        a is not None
+        and b is not None
+        and a is not b
+        and issubclass(b, a)
+        and getattr(b, f"__r{name}__", None) is not getattr(a, f"__r{name}__", None)
+    ):
+        methods.reverse()
     inside = None
     for method, ordered in methods:
         if method is None:
@@ -108,7 +116,7 @@ def _ask_operator(context: Any, f: Any, args: list[Val]) -> Choice | None:
     return inside if inside is not None and choice is not None and choice.outcome == "none" else choice
 
 
-def question(context: Any, f: Any, args: list[Val], kwargs: dict[str, Val]) -> Choice | None:
+def question(context: Context, f: Any, args: list[Val], kwargs: dict[str, Val]) -> Choice | None:
     """One question to the registry, about one function; None if the answer depends on types that are not known."""
     options = [classes_of(arg) for arg in args]
     words = [(name, classes_of(value)) for name, value in kwargs.items()]
@@ -144,7 +152,7 @@ def display_name(f: Any) -> str:
 
 
 def bind(
-    inference: Any,
+    inference: Resolve,
     function: Function,
     args: list[Val],
     kwargs: dict[str, Val],
@@ -195,3 +203,11 @@ def bind(
 
 
 __all__ = ["Choice", "ask", "bind", "const", "display_name", "question"]
+
+
+def takes_arrays(f: Any) -> bool:
+    """Whether f is a function of NumPy's that takes lists for arrays."""
+    if isinstance(f, np.ufunc):
+        return True
+    module = str(getattr(f, "__module__", None)).split(".")[0]
+    return module == "numpy" and not isinstance(f, type) and f not in (np.array, np.asarray, np.concatenate, np.stack)

@@ -18,8 +18,10 @@ from .. import cotangents as C
 from . import intrinsics as I
 from .ir import Assign, Atom, Block, Const, For, If, Op, Pop, Push, Rewind, Stmt, Try, Var, While, used_in
 
-DROPPABLE = {I.build_tuple, I.build_list, I.new_log, I.new_list, I.build_dict, C.add, C.scatter, C.gathered, C.picked, C.sum_to, C.own_log,
-             C.broadcast_like, C.real_part, C.seed_like, C.finish, C.zero_like}  # fmt: skip
+DROPPABLE = {
+    I.build_tuple, I.build_list, I.new_log, I.new_list, I.build_dict, C.add, C.scatter, C.gathered, C.picked, C.sum_to,
+    C.own_log, C.broadcast_like, C.real_part, C.seed_like, C.finish, C.zero_like,
+}  # fmt: skip
 INTO_LOG = {C.add_to_log, C.add_at}
 SAME_DOMAIN = {math.sin: "finite", math.cos: "finite", math.tan: "finite"}
 
@@ -149,7 +151,7 @@ def _sweep(block: Block, marker: _Marker) -> Block:
         elif isinstance(stmt, Assign):
             if stmt.target in needed:
                 kept.append(stmt)
-        elif isinstance(stmt, Push) or isinstance(stmt, Pop):
+        elif isinstance(stmt, Push | Pop):
             if stmt.log in needed:
                 kept.append(stmt)
         elif isinstance(stmt, If):

@@ -13,7 +13,7 @@ import os
 import types
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..rules.errors import UnsupportedError
 
@@ -100,6 +100,7 @@ def _on_one_line(code: types.CodeType) -> Definition | None:
         return None
     ast.increment_lineno(tree, code.co_firstlineno - 1)
     indent = len(line) - len(line.lstrip())
+    node: Any  # those that have a place
     for node in ast.walk(tree):
         if hasattr(node, "col_offset"):
             node.col_offset += indent
@@ -114,7 +115,7 @@ def _find(tree: ast.AST, code: types.CodeType) -> Definition | None:
     return found[0] if len(found) == 1 else None
 
 
-def _could_be(node: ast.AST, code: types.CodeType) -> bool:
+def _could_be(node: ast.AST, code: types.CodeType) -> TypeGuard[Definition]:
     if isinstance(node, ast.Lambda):
         return code.co_name == "<lambda>" and node.lineno <= code.co_firstlineno <= (node.end_lineno or 0)
     if isinstance(node, ast.FunctionDef):
@@ -133,7 +134,7 @@ def _around(code: types.CodeType, nodes: list[Definition]) -> list[Definition]:
 
     holding = [
         node for node in nodes
-        if all(extent(node)[0] <= (p[0], p[2]) and (p[1], p[3]) <= extent(node)[1] for p in spots)  # type: ignore[operator]
+        if all(extent(node)[0] <= (p[0], p[2]) and (p[1], p[3]) <= extent(node)[1] for p in spots)
     ]  # fmt: skip
     inner = [
         node

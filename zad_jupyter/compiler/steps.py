@@ -8,7 +8,7 @@ reversed under a test of its number. Loops and branches inside need nothing more
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import intrinsics as I
 from . import types as T
@@ -34,16 +34,19 @@ from .ir import (
 )
 from .simplify import drop_dead
 
+if TYPE_CHECKING:
+    from .reverse import Reverser
+
 SET, MAYBE = "set", "maybe"
 
 
-def reverse_steps(rev: Any, stmt: Try) -> list[Stmt]:
+def reverse_steps(rev: Reverser, stmt: Try) -> list[Stmt]:
     """Write the reverse of a `try` into `rev.out`; gives what forward has to run in its place."""
     return Steps(rev, stmt).run()
 
 
 class Steps:
-    def __init__(self, rev: Any, stmt: Try) -> None:
+    def __init__(self, rev: Reverser, stmt: Try) -> None:
         self.rev = rev
         self.stmt = stmt
         self.order = Var("steps")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import types as pytypes
 from typing import Any
 
-from . import emit
+from . import generated
 from .ir import Pos
 from .source import PACKAGE
 
@@ -20,7 +20,7 @@ def for_user(error: BaseException) -> BaseException:
     tb = error.__traceback__
     while tb is not None:
         code = tb.tb_frame.f_code
-        made = emit.generated(code.co_filename)
+        made = generated.find(code.co_filename)
         if made is not None:
             frames += _user_frames(made.position(code, tb.tb_lasti))
         elif not code.co_filename.startswith(PACKAGE):

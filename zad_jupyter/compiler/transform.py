@@ -14,17 +14,21 @@ from typing import Any
 
 from .. import cotangents as C
 from ..rules import registry
-from . import cache, derive, handlers, known, runtime
+from . import derive, handlers, known, runtime
 from . import types as T
-from .cache import MISS, Context, Entry
+from .cache import MISS, Entry
 from .calls import Call
+from .context import Context, Top
 from .emit import Emitter
+from .generated import Generated
 from .infer import Inference
 from .ir import Const, Function, Op, Pos, Var
-from .reverse import joint
+from .pairs import Pairs, inactive, optimised, pairs
+from .resolve import Resolve
 from .select import display_name
 from .simplify import drop_dead
-from .values import Activation, Bound, Closure, Derived, Iterable, Pulled, Val, any_active, const
+from .values import Activation, Bound, Closure, Derived, Iterable, Pulled, Val, any_active, atom_of, const
+from .whole import joint
 
 Wanted = tuple[bool, ...]
 
@@ -50,7 +54,7 @@ def compile_joint(
     began = time.perf_counter()
     registry.count("compilations")
     entry = Entry(None, display_name(f))
-    context = Context(entry, traced=cache.Pairs(traced=True) if tracing else None)
+    context = Context(entry, Pairs(traced=True) if tracing else pairs, tracing=tracing)
     f_var = Var("f", T.UNKNOWN)
     context.top = innermost(f, f_var)
     top = context.top
@@ -61,7 +65,7 @@ def compile_joint(
         param.name = name
     words = [Var(name, T.type_of(a)) for name, a in kwargs.items()]
     for param, want in zip(params, wanted, strict=True):
-        param.active = want and cache.differentiable(param.type)
+        param.active = want and T.differentiable(param.type)
     root = Call("recursed", display_name(f))
     inference = Inference(context, True, root)
     out = Var("out")
@@ -76,26 +80,31 @@ def compile_joint(
     entry.tree = root.children[0] if len(root.children) == 1 else root
     check_scalar(resolved, inference)
     done = joint(resolved, [p if w else None for p, w in zip(params, wanted, strict=True)])
-    final, result = cache.optimised(context, done, cache.inactive(done.params))
+    final, result = optimised(context, done, inactive(done.params))
     if not value and result.items is not None:  # else it always raises
         grads = result.items[1]
         holder = Inference(context, False, Call("inactive", "gradient"))
         holder.out = final.body
         final.result = holder.atom(grads)
         final.body = drop_dead(final.body, {final.result} if isinstance(final.result, Var) else set())
-    emitter = Emitter(final)
-    emitter.namespace["MISS"] = MISS
-    emitter.taken |= {"f", "MISS"}
-    emitter.names[final.params[0]] = "f"
-    names = [emitter.name(p) for p in final.params]
-    guards = [f"not ({text})" for text in _argument_guards(final.params, names, emitter)]
-    for part in entry.everything():
-        guards += [f"not ({text})" for text in part.guards.texts(emitter.constant)]
-    made = emitter.compile(f"gradient {entry.name}", guards)
+    made = guarded(final, entry)
     entry.run, entry.code = made.function, [*entry.code, made]
     entry.unknowns = context.unknowns
     entry.seconds = time.perf_counter() - began
     return entry
+
+
+def guarded(function: Function, entry: Entry) -> Generated:
+    """The Python function, which first checks every guard of the entry and of those whose code it calls."""
+    emitter = Emitter(function)
+    emitter.namespace["MISS"] = MISS
+    emitter.taken |= {"f", "MISS"}
+    emitter.names[function.params[0]] = "f"
+    names = [emitter.name(p) for p in function.params]
+    guards = [f"not ({text})" for text in _argument_guards(function.params, names, emitter)]
+    for part in entry.everything():
+        guards += [f"not ({text})" for text in part.guards.texts(emitter.constant)]
+    return emitter.compile(f"gradient {entry.name}", guards)
 
 
 def has_ruled_twin(f: pytypes.FunctionType) -> bool:
@@ -105,12 +114,12 @@ def has_ruled_twin(f: pytypes.FunctionType) -> bool:
     )
 
 
-def innermost(f: Any, param: Var) -> cache.Top:
+def innermost(f: Any, param: Var) -> Top:
     """The function inside of any number of `grad`s."""
     depth = 0
     while handlers.is_derivative(f):
         f, depth = f.f, depth + 1
-    return cache.Top(f, param, depth)
+    return Top(f, param, depth)
 
 
 def _names(f: Any) -> list[str]:
@@ -143,8 +152,7 @@ def check_scalar(function: Function, inference: Inference) -> None:
         inference.emit(not_scalar, [result], {}, T.NONE, False, None)
         return
     made = handle_scalar_only(inference, [Val(function.result, result.type, result.active)], {}, None)
-    assert made is not None
-    function.result = made.atom  # type: ignore[assignment]
+    function.result = atom_of(made)
 
 
 def scalar_only(value: Any) -> Any:
@@ -164,20 +172,22 @@ def scalar_only(value: Any) -> Any:
         not_scalar(value)
     if np.iscomplexobj(value):
         raise TypeError(
-            "gradient needs a function with a real value; this one gave a complex number. Take abs(z), z.real or the like of it."
+            "gradient needs a function with a real value; this one gave a complex number. "
+            "Take abs(z), z.real or the like of it."
         )
     return value
 
 
 @handlers.handles(scalar_only)
-def handle_scalar_only(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+def handle_scalar_only(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
     value = args[0]
     if value.type in T.SCALARS:
         return value
     made = inf.emit(scalar_only, args, {}, value.type, value.active, pos)
     if value.active:
-        inf.last_op().derive = derive.Same(value.atom)  # type: ignore[arg-type]
-    return made  # type: ignore[no-any-return]
+        op = inf.last_op()
+        op.derive = derive.Same(op.args[0])
+    return made
 
 
 def not_scalar(value: Any) -> None:
@@ -255,7 +265,7 @@ class Inputs:
         return made
 
 
-def nested(inf: Any, fn: Val, args: list[Val], kwargs: dict[str, Val], wanted: Wanted, pos: Pos | None) -> Val:
+def nested(inf: Resolve, fn: Val, args: list[Val], kwargs: dict[str, Val], wanted: Wanted, pos: Pos | None) -> Val:
     """(value, gradient) of a function, inside a function that is being read."""
     inputs = Inputs()
     target = inputs.proxy(fn)
@@ -265,10 +275,10 @@ def nested(inf: Any, fn: Val, args: list[Val], kwargs: dict[str, Val], wanted: W
         inf.node.children.append(node)
     inner = Inference(inf.context, True, node)
     inner.dry = inf.dry
-    params = []
-    values = []
+    params: list[Var | None] = []
+    values: list[Val] = []
     for arg, want in zip(args, wanted, strict=True):
-        if arg.what is not None or not want or not cache.differentiable(arg.type):
+        if arg.what is not None or not want or not T.differentiable(arg.type):
             values.append(inputs.proxy(arg))
             params.append(None)
             continue
@@ -289,16 +299,14 @@ def nested(inf: Any, fn: Val, args: list[Val], kwargs: dict[str, Val], wanted: W
         inf.dead = True
         return Val(Const(None), T.NEVER)
     check_scalar(resolved, inner)
-    done = joint(resolved, list(params))
+    done = joint(resolved, params)
     act = Activation(done, {}, None)
     act.env.update(zip(inputs.params, inputs.values, strict=True))
-    for param, arg in zip(params, args, strict=True):
-        if param is not None:
-            act.env[param] = arg
+    act.env.update({param: arg for param, arg in zip(params, args, strict=True) if param is not None})
     outer_node = inf.node
     inf.node = Call("recursed", f"derivative of {_name(fn)}")
     try:
-        return inf.run(act)  # type: ignore[no-any-return]
+        return inf.body(act)
     finally:
         inf.node = outer_node
 
@@ -329,14 +337,17 @@ def register(gradient: Any, pullback: Any, doors: Sequence[tuple[Any, bool]], ki
         kind_of: gives (f, argnums, with value) of a derivative object, or None for anything else.
     """
 
-    def handle_gradient(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+    def handle_gradient(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
         if not args or not must_expand(inf, args, kwargs):
             return None
         result = nested(inf, args[0], args[1:], kwargs, (True,) * (len(args) - 1), pos)
-        return result if result.type is T.NEVER else result.items[1]  # type: ignore[index]
+        if result.type is T.NEVER:
+            return result
+        assert result.items is not None
+        return result.items[1]
 
     def make(door: Any, with_value: bool) -> handlers.Handler:
-        def handle(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+        def handle(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
             argnums = kwargs.get("argnums", args[1] if len(args) > 1 else const(0))
             if "has_aux" in kwargs or len(args) > 2 or not isinstance(argnums.atom, Const):
                 return None
@@ -354,12 +365,12 @@ def register(gradient: Any, pullback: Any, doors: Sequence[tuple[Any, bool]], ki
     )
 
 
-def handle_pullback(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+def handle_pullback(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
     """`pullback(f, *args)` inside differentiated code: a call site that chooses when it runs, and its way back."""
     if not args or kwargs or not any_active(args):
         return None
     fn, *given = args
-    active = (True, *(cache.differentiable(v.type) for v in given))
+    active = (True, *(T.differentiable(v.type) for v in given))
     site = Val(Const(runtime.Site(active, (), pos, None)), T.UNKNOWN)
     pair = inf.with_items(inf.call(const(runtime.call_forward), [site, fn, *given], {}, pos), pos)
     y, back = (inf.call(const(operator.getitem), [pair, const(i)], {}, pos) for i in (0, 1))
@@ -367,7 +378,7 @@ def handle_pullback(inf: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos 
     return Val(None, T.TupleType((y.type, back.type)), True, (y, pulled))
 
 
-def call_pulled(inf: Any, pulled: Pulled, ybar: Val, pos: Pos | None) -> Val:
+def call_pulled(inf: Resolve, pulled: Pulled, ybar: Val, pos: Pos | None) -> Val:
     """The cotangents that a pullback gives inside differentiated code."""
     parts = inf.call(const(runtime.call_back), [pulled.back, ybar], {}, pos)
     found = [inf.call(const(operator.getitem), [parts, const(i + 1)], {}, pos) for i in range(len(pulled.args))]
@@ -375,14 +386,19 @@ def call_pulled(inf: Any, pulled: Pulled, ybar: Val, pos: Pos | None) -> Val:
     return Val(None, T.TupleType(tuple(i.type for i in items)), any_active(items), items)
 
 
-def must_expand(inf: Any, args: list[Val], kwargs: dict[str, Val]) -> bool:
+def must_expand(inf: Resolve, args: list[Val], kwargs: dict[str, Val]) -> bool:
     """Whether an inner gradient has to be read here: if the outer one differentiates it."""
     values = [*args, *kwargs.values()]
     return inf.dry or any_active(values) or any(isinstance(v.what, Closure | Derived) for v in values)
 
 
 def _call_derivative(
-    inf: Any, derivative: Any, kind_of: Callable[[Any], Any], args: list[Val], kwargs: dict[str, Val], pos: Pos | None
+    inf: Resolve,
+    derivative: Any,
+    kind_of: Callable[[Any], Any],
+    args: list[Val],
+    kwargs: dict[str, Val],
+    pos: Pos | None,
 ) -> Val | None:
     if isinstance(derivative, Derived):
         f, argnums, with_value = derivative.function, derivative.argnums, derivative.with_value
@@ -394,14 +410,15 @@ def _call_derivative(
     result = nested(inf, fn, args, kwargs, positions(argnums, len(args)), pos)
     if result.type is T.NEVER:
         return result
-    value, grads = result.items  # type: ignore[misc]
+    assert result.items is not None
+    value, grads = result.items
     grads = inf.with_items(grads, pos)
     chosen = argnums if isinstance(argnums, int) else tuple(argnums)
     assert grads.items is not None
     given = (
         grads.items[chosen] if isinstance(chosen, int) else inf.build(tuple(grads.items[i] for i in chosen), pos=pos)
     )
-    return inf.build((value, given), pos=pos) if with_value else given  # type: ignore[no-any-return]
+    return inf.build((value, given), pos=pos) if with_value else given
 
 
 __all__ = ["compile_joint", "known", "nested", "register"]

@@ -7,7 +7,6 @@ small arguments of the right types, which is right by construction for all of Nu
 
 from __future__ import annotations
 
-import builtins
 import math
 import operator
 import types as pytypes
@@ -197,14 +196,29 @@ def name_of(type_: Type) -> str:
     return cls.__name__ if cls is not None else str(type_)
 
 
+def differentiable(type_: Type) -> bool:
+    """Whether a value of this type can carry a derivative."""
+    if isinstance(type_, ArrayType):
+        return type_.dtype not in "?SUVMmO"
+    if isinstance(type_, TupleType):
+        return any(differentiable(item) for item in type_.items)
+    if isinstance(type_, Exact):
+        return not issubclass(
+            type_.cls, bool | str | bytes | type(None) | range | slice | np.bool_ | pytypes.ModuleType | type
+        )
+    return True
+
+
 # -- result types, by trying
 
 NO_TRY = {"random", "testing", "ctypeslib", "lib"}
 
 
 def _pure_builtins() -> set[Any]:
-    names = ["abs", "min", "max", "sum", "round", "float", "int", "bool", "complex", "len", "divmod", "pow", "isinstance", "str", "repr", "tuple", "list", "sorted", "any", "all", "hash", "range"]
-    found = {getattr(builtins, name) for name in names}
+    found: set[Any] = {
+        abs, min, max, sum, round, float, int, bool, complex, len, divmod, pow, isinstance, str, repr, tuple, list,
+        sorted, any, all, hash, range,
+    }  # fmt: skip
     found |= {value for value in vars(math).values() if callable(value)}
     changing = {"setitem", "delitem", "attrgetter", "itemgetter", "methodcaller", "call"}
     found |= {f for name, f in vars(operator).items() if callable(f) and name not in changing and name[:1] != "i"}
@@ -212,8 +226,10 @@ def _pure_builtins() -> set[Any]:
 
 
 PURE: set[Any] = _pure_builtins()
-IMPURE_NUMPY = {"seterr", "seterrcall", "save", "savez", "load", "loadtxt", "savetxt", "copyto", "put", "place", "putmask",
-                "fill_diagonal", "put_along_axis", "fromfile", "set_printoptions", "errstate", "empty", "empty_like"}  # fmt: skip
+IMPURE_NUMPY = {
+    "seterr", "seterrcall", "save", "savez", "load", "loadtxt", "savetxt", "copyto", "put", "place", "putmask",
+    "fill_diagonal", "put_along_axis", "fromfile", "set_printoptions", "errstate", "empty", "empty_like",
+}  # fmt: skip
 
 
 def is_pure(f: Any) -> bool:

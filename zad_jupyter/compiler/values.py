@@ -1,4 +1,4 @@
-"""What `infer` knows about a value while it reads a function: its atom, its type, whether derivatives flow through it."""
+"""What `infer` knows of a value while it reads a function: its atom, its type, whether derivatives flow through it."""
 
 from __future__ import annotations
 
@@ -119,6 +119,24 @@ class Iterable:
     parts: list[Val]
 
 
+def value_of(value: Val) -> Any:
+    """What a constant holds."""
+    assert isinstance(value.atom, Const)
+    return value.atom.value
+
+
+def atom_of(value: Val) -> Atom:
+    """How generated code names a value that an operation has given."""
+    assert value.atom is not None
+    return value.atom
+
+
+def var_of(value: Val) -> Var:
+    """The same, for one that cannot be a constant."""
+    assert isinstance(value.atom, Var)
+    return value.atom
+
+
 def const(value: Any) -> Val:
     return Val(Const(value), T.type_of(value))
 
@@ -156,3 +174,15 @@ def _flows(value: Val, seen: frozenset[int]) -> bool:
     if isinstance(what, Iterable):
         return any_active(what.parts, seen)
     return False
+
+
+def same(a: Val, b: Val) -> bool:
+    """Whether two branches leave the very same value, so that nothing has to be copied."""
+    if a is b:
+        return True
+    if a.what is not None or b.what is not None:
+        return a.what is b.what and a.atom is b.atom
+    if isinstance(a.atom, Const) and isinstance(b.atom, Const):
+        x, y = a.atom.value, b.atom.value
+        return x is y or (type(x) is type(y) and isinstance(x, int | str | bool) and x == y)
+    return a.atom is not None and a.atom is b.atom

@@ -21,7 +21,7 @@ from autograd.numpy import linalg as _linalg
 from ..compiler.mutation import IN_PLACE
 from ..rules import expression_rule, registry, rrule
 
-assert anp and _fft and _linalg  # imported for the rules that they put into the table
+_TABLES = (anp, _fft, _linalg)  # imported for the rules that they put into the table
 
 
 class Formula:
@@ -86,10 +86,10 @@ def apply_vjp(formula: Formula, ybar: Any, *args: Any) -> tuple[Any, ...]:
 
 
 @rrule(apply_vjp, layer="shipped")
-def _(formula: object, ybar: object, *args: object):  # type: ignore[no-untyped-def]
-    value = formula.vjp(ybar, args)  # type: ignore[attr-defined]
+def _(formula: Any, ybar: object, *args: object) -> Any:
+    value = formula.vjp(ybar, args)
 
-    def pullback(bars):  # type: ignore[no-untyped-def]
+    def pullback(bars: Any) -> Any:
         return (None, *second_order(formula, ybar, args, bars))
 
     return value, pullback
@@ -129,11 +129,11 @@ def bridge(traced: Any) -> None:
     plain = traced.fun
 
     @rrule(plain, layer="shipped")
-    def _(*args: object, **kwargs: object):  # type: ignore[no-untyped-def]
+    def _(*args: object, **kwargs: object) -> Any:
         formula = Formula(plain.__name__, plain, traced, kwargs)
         given = tuple([lifted(arg) for arg in args])
 
-        def pullback(ybar):  # type: ignore[no-untyped-def]
+        def pullback(ybar: Any) -> Any:
             return apply_vjp(formula, ybar, *given)
 
         return plain(*args, **kwargs), pullback

@@ -30,11 +30,12 @@ def each(f: Callable[..., Any], slope: Callable[..., Any]) -> None:
 
 
 for _operator, _ufunc in (
-    (operator.add, np.add), (operator.sub, np.subtract), (operator.mul, np.multiply), (operator.truediv, np.true_divide),
-    (operator.pow, np.power), (operator.matmul, np.matmul), (operator.neg, np.negative), (operator.pos, np.positive),
-    (operator.mod, np.remainder), (operator.floordiv, np.floor_divide), (operator.gt, np.greater), (operator.lt, np.less),
-    (operator.ge, np.greater_equal), (operator.le, np.less_equal), (operator.eq, np.equal), (operator.ne, np.not_equal),
-    (abs, np.absolute),
+    (operator.add, np.add), (operator.sub, np.subtract), (operator.mul, np.multiply),
+    (operator.truediv, np.true_divide), (operator.pow, np.power), (operator.matmul, np.matmul),
+    (operator.neg, np.negative), (operator.pos, np.positive), (operator.mod, np.remainder),
+    (operator.floordiv, np.floor_divide), (operator.gt, np.greater), (operator.lt, np.less),
+    (operator.ge, np.greater_equal), (operator.le, np.less_equal), (operator.eq, np.equal),
+    (operator.ne, np.not_equal), (abs, np.absolute),
 ):  # fmt: skip
     registry.alias(_ufunc, _operator)
 
@@ -91,13 +92,32 @@ reduction(
     np.ndarray.mean,
     lambda x, axis, keepdims, out, g: (unreduced(g, x, axis, keepdims) * (np.size(out) / np.size(x)), None, None),
 )
+_function: Any  # functions and methods of NumPy, in this loop and those below
+_method: Any
 for _function, _method, _cotangent in (
-    (np.var, np.ndarray.var, lambda x, axis, dtype, out_, ddof, keepdims, out, g: (spread_out(g, x, axis, ddof, keepdims), None, None, None, None, None)),
-    (np.std, np.ndarray.std, lambda x, axis, dtype, out_, ddof, keepdims, out, g: (spread_out(halved(g, out), x, axis, ddof, keepdims), None, None, None, None, None)),
+    (
+        np.var,
+        np.ndarray.var,
+        lambda x, axis, dtype, out_, ddof, keepdims, out, g: (
+            spread_out(g, x, axis, ddof, keepdims), None, None, None, None, None,
+        ),
+    ),
+    (
+        np.std,
+        np.ndarray.std,
+        lambda x, axis, dtype, out_, ddof, keepdims, out, g: (
+            spread_out(halved(g, out), x, axis, ddof, keepdims), None, None, None, None, None,
+        ),
+    ),
 ):  # fmt: skip
     registry.alias(_method, _function)
-    expression_rule(_function, (Array, object, None, None, object, object), _cotangent, layer="shipped",
-                    defaults={"axis": None, "dtype": None, "out_": None, "ddof": 0, "keepdims": False})  # fmt: skip
+    expression_rule(
+        _function,
+        (Array, object, None, None, object, object),
+        _cotangent,
+        defaults={"axis": None, "dtype": None, "out_": None, "ddof": 0, "keepdims": False},
+        layer="shipped",
+    )
 reduction(np.max, np.ndarray.max, lambda x, axis, keepdims, out, g: (extreme(g, x, out, axis, keepdims), None, None))
 reduction(np.min, np.ndarray.min, lambda x, axis, keepdims, out, g: (extreme(g, x, out, axis, keepdims), None, None))
 
@@ -187,18 +207,19 @@ expression_rule(np.real, (Array,), lambda x, out, g: (g,), layer="shipped")
 expression_rule(np.ndarray.astype, (np.ndarray, object), lambda x, dtype, out, g: (g, None), layer="shipped")
 expression_rule(np.ndarray.item, (np.ndarray,), lambda x, out, g: (np.reshape(g, np.shape(x)),), layer="shipped")
 for _method, _function in (
-    (np.ndarray.ravel, np.ravel), (np.ndarray.squeeze, np.squeeze), (np.ndarray.clip, np.clip), (np.ndarray.copy, np.copy),
-    (np.ndarray.cumsum, np.cumsum), (np.ndarray.cumprod, np.cumprod), (np.ndarray.transpose, np.transpose),
+    (np.ndarray.ravel, np.ravel), (np.ndarray.squeeze, np.squeeze), (np.ndarray.clip, np.clip),
+    (np.ndarray.copy, np.copy), (np.ndarray.cumsum, np.cumsum), (np.ndarray.cumprod, np.cumprod),
+    (np.ndarray.transpose, np.transpose),
     (np.ndarray.reshape, np.reshape), (np.ndarray.__getitem__, operator.getitem),
 ):  # fmt: skip
     registry.alias(_method, _function)
 
 non_differentiable(
-    np.argmax, np.argmin, np.argsort, np.sign, np.floor, np.ceil, np.rint, np.round, np.trunc, np.shape, np.ndim, np.size,
-    np.isnan, np.isfinite, np.isinf, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.allclose, np.array_equal,
-    np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.nonzero, np.any, np.all, np.count_nonzero, np.isclose,
-    np.searchsorted, np.result_type, np.iscomplexobj, np.heaviside, np.ndarray.tolist, np.ndarray.argmax, np.ndarray.argmin,
-    np.ndarray.any, np.ndarray.all, layer="shipped",
+    np.argmax, np.argmin, np.argsort, np.sign, np.floor, np.ceil, np.rint, np.round, np.trunc, np.shape, np.ndim,
+    np.size, np.isnan, np.isfinite, np.isinf, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.allclose,
+    np.array_equal, np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.nonzero, np.any, np.all,
+    np.count_nonzero, np.isclose, np.searchsorted, np.result_type, np.iscomplexobj, np.heaviside, np.ndarray.tolist,
+    np.ndarray.argmax, np.ndarray.argmin, np.ndarray.any, np.ndarray.all, layer="shipped",
 )  # fmt: skip
 
 
@@ -290,8 +311,9 @@ def untransposed(g: Any, axes: Any) -> Any:
 def pieces(g: Any, xs: Any, axis: Any) -> Any:
     """The cotangent of a concatenation, cut up again."""
     if axis is None:
-        ends = np.cumsum([np.size(x) for x in xs])[:-1]
-        parts = [np.reshape(part, np.shape(x)) for part, x in zip(np.split(np.ravel(g), ends), xs)]
+        flat = np.split(np.ravel(g), np.cumsum([np.size(x) for x in xs])[:-1])
+        # the compiler reads this line when it is differentiated, and follows `zip` only without keywords
+        parts = [np.reshape(part, np.shape(x)) for part, x in zip(flat, xs)]  # noqa: B905
     else:
         parts = np.split(g, np.cumsum([np.shape(x)[axis] for x in xs])[:-1], axis=axis)
     return tuple(parts) if isinstance(xs, tuple) else list(parts)

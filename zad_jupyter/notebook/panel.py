@@ -123,9 +123,13 @@ class Panel:
             if self._beacon is None:  # stopped between the panel's question and its comm_open
                 comm.close()
                 return
+            opening = message["content"].get("data")
+            page = opening.get("page") if isinstance(opening, dict) else None
+            for old in [link for link in self._links.values() if page is not None and link.page == page]:
+                self._drop(old, close=True)  # the page was reloaded: nobody listens there any more
             while len(self._links) >= MOST_COMMS:
                 self._drop(next(iter(self._links.values())), close=True)
-            link = self._links[comm.comm_id] = _Link(comm)
+            link = self._links[comm.comm_id] = _Link(comm, page)
             comm.on_msg(lambda message: self._received(link, message))
             comm.on_close(lambda message: self._drop(link, close=False))
             if self._worker is None:
@@ -195,8 +199,9 @@ class Panel:
 class _Link:
     """One attached panel: its comm, the number of the last message, and what it was last told, key by key."""
 
-    def __init__(self, comm: Any) -> None:
+    def __init__(self, comm: Any, page: Any) -> None:
         self.comm = comm
+        self.page = page
         self.seq = 0
         self.sent: State = {}  # empty until the first snapshot: no delta before it
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ..resolve import Resolve
 
 
+# Modules whose own names nobody changes: they are constants without a guard.
+LIBRARIES = {"numpy", "math", "operator", "builtins", "itertools", "functools", "scipy", "autograd"}
 SHAPE_ATTRIBUTES = {"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides", "flags"}
 
 
@@ -86,16 +88,7 @@ def module_attribute(inf: Resolve, module: pytypes.ModuleType, name: str, pos: P
         value = getattr(module, name)
     except AttributeError as error:
         return inf.fail(error, pos)
-    if module.__name__.split(".")[0] in (
-        "numpy",
-        "math",
-        "operator",
-        "builtins",
-        "itertools",
-        "functools",
-        "scipy",
-        "autograd",
-    ):
-        if isinstance(value, int | float | str) or is_definition(value) or value is None:
-            return const(value)
+    fixed = isinstance(value, int | float | str) or is_definition(value) or value is None
+    if fixed and module.__name__.split(".")[0] in LIBRARIES:
+        return const(value)
     return read_from(inf, vars(module), name, value, pos)

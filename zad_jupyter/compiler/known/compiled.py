@@ -10,7 +10,7 @@ from .. import derive, pullbacks, runtime
 from .. import types as T
 from ..handlers import Handler, handles
 from ..ir import Pos
-from ..values import Val, any_active, const
+from ..values import Val, any_active, const, value_of
 
 if TYPE_CHECKING:
     from ..resolve import Resolve
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @handles(pullbacks.apply_rule)
 def apply_rule(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
-    call = args[0].atom.value  # type: ignore[union-attr]
+    call = value_of(args[0])
     if not any_active(args[1:]):
         return None
     given = args[1:]
@@ -38,7 +38,8 @@ def apply_pullback(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: P
     if result.items is not None and len(result.items) == len(given) and isinstance(result.type, T.TupleType):
         return result
     made = inf.emit(pullbacks.checked, [head, result, *given], {}, T.TupleType((T.UNKNOWN,) * len(given)), True, pos)
-    inf.last_op().derive = derive.Unchecked(result.atom)
+    op = inf.last_op()
+    op.derive = derive.Unchecked(op.args[1])
     return made
 
 
@@ -73,5 +74,6 @@ def make_closure(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos
 def bound_method(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
     made = inf.emit(runtime.bound_method, args, {}, T.UNKNOWN, args[1].active, pos, pure=True)
     if args[1].active:
-        inf.last_op().derive = derive.Same(args[1].atom)  # type: ignore[arg-type]
+        op = inf.last_op()
+        op.derive = derive.Same(op.args[1])
     return made

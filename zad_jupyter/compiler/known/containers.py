@@ -12,8 +12,8 @@ from .. import derive
 from .. import intrinsics as I
 from .. import types as T
 from ..handlers import Handler, handles
-from ..ir import Const, Pos
-from ..values import Iterable, Val, Words, any_active, const
+from ..ir import Const, Pos, Var
+from ..values import Iterable, Val, Words, any_active, const, value_of
 
 if TYPE_CHECKING:
     from ..resolve import Resolve
@@ -41,8 +41,8 @@ def build_set(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | 
 @handles(I.build_dict)
 def build_dict(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
     """A dict: known key by key until it is needed as a whole."""
-    keys = [key.atom.value if isinstance(key.atom, Const) else None for key in args[::2]]
-    if all(isinstance(key, str) for key in keys):
+    keys = [key.atom.value for key in args[::2] if isinstance(key.atom, Const) and isinstance(key.atom.value, str)]
+    if len(keys) == len(args) // 2:
         return Val(None, T.Exact(dict), False, None, Words(dict(zip(keys, args[1::2], strict=True))))
     if any_active(args):
         raise inf.unsupported("a dict that holds differentiated values", pos)
@@ -51,7 +51,7 @@ def build_dict(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos |
 
 @handles(I.unpack)
 def unpack(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
-    value, count = inf.with_items(args[0], pos), args[1].atom.value  # type: ignore[union-attr]
+    value, count = inf.with_items(args[0], pos), value_of(args[1])
     if isinstance(value.atom, Const) and type(value.atom.value) is tuple:
         value = Val(None, value.type, False, tuple(const(v) for v in value.atom.value))
     if value.items is not None and len(value.items) == count:
@@ -65,14 +65,15 @@ def unpack(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | Non
     item = value.type.item if isinstance(value.type, T.ListType) else T.UNKNOWN
     made = inf.emit(I.unpack, [value, args[1]], {}, T.TupleType((item,) * count), value.active, pos)
     if value.active:
-        inf.last_op().derive = derive.Same(value.atom)
+        op = inf.last_op()
+        op.derive = derive.Same(op.args[0])
     return inf.with_items(made, pos)
 
 
 @handles(I.unpack_star)
 def unpack_star(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
     value = inf.with_items(args[0], pos)
-    before, after = args[1].atom.value, args[2].atom.value  # type: ignore[union-attr]
+    before, after = value_of(args[1]), value_of(args[2])
     if value.items is None or len(value.items) < before + after:
         if value.active:
             raise inf.unsupported("a starred target (`a, *b = …`) for a list of unknown length", pos)
@@ -96,7 +97,10 @@ def get_item(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | N
         active = any(whole.type.active)
         made = inf.emit(operator.getitem, args, {}, type_, active, pos)
         if active:
-            inf.last_op().derive = derive.LogItem(whole.atom, index.atom)  # type: ignore[arg-type]
+            op = inf.last_op()
+            log, place = op.args
+            assert isinstance(log, Var)
+            op.derive = derive.LogItem(log, place)
         return made
     if not isinstance(index.atom, Const):
         return None
@@ -133,7 +137,8 @@ def converter(kind: Callable[..., Any], build: Callable[..., Any]) -> Handler:
         type_ = T.ListType(item) if kind is list else T.Exact(tuple)
         made = inf.emit(kind, [value], {}, type_, active, pos, pure=True)
         if active:
-            inf.last_op().derive = derive.Same(value.atom)
+            op = inf.last_op()
+            op.derive = derive.Same(op.args[0])
         return made
 
     return handler
@@ -193,8 +198,8 @@ def iterable(kind: str) -> Handler:
     return handler
 
 
-for _function in (zip, enumerate, reversed):
-    handles(_function)(iterable(_function.__name__))
+for _kind in (zip, enumerate, reversed):
+    handles(_kind)(iterable(_kind.__name__))
 
 
 @handles(np.ndim)

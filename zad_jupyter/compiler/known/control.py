@@ -35,8 +35,8 @@ for _function in (I.raise_, I.reraise, I.fail):
 
 IMMUTABLE = (int, float, complex, bool, str, bytes, tuple)
 SYMBOLS = {
-    "add": "+=", "sub": "-=", "mul": "*=", "truediv": "/=", "floordiv": "//=", "mod": "%=", "pow": "**=", "matmul": "@=",
-    "and_": "&=", "or_": "|=", "xor": "^=", "lshift": "<<=", "rshift": ">>=",
+    "add": "+=", "sub": "-=", "mul": "*=", "truediv": "/=", "floordiv": "//=", "mod": "%=", "pow": "**=",
+    "matmul": "@=", "and_": "&=", "or_": "|=", "xor": "^=", "lshift": "<<=", "rshift": ">>=",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from .. import derive
 from .. import intrinsics as I
 from .. import types as T
 from ..handlers import handles
-from ..ir import Pos
+from ..ir import Pos, Var
 from ..values import Val, any_active, const
 
 if TYPE_CHECKING:
@@ -25,8 +25,9 @@ def add(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) 
             return other
     if a.items is not None and b.items is not None and len(a.items) == len(b.items) and a.type is not T.UNKNOWN:
         items = tuple(add(inf, [x, y], {}, pos) for x, y in zip(a.items, b.items, strict=True))
-        return Val(None, T.TupleType(tuple(i.type for i in items)), any_active(items), items) if isinstance(a.type, T.TupleType) else (
-            inf.build(items, I.build_list, pos))  # fmt: skip
+        if isinstance(a.type, T.TupleType):
+            return Val(None, T.TupleType(tuple(i.type for i in items)), any_active(items), items)
+        return inf.build(items, I.build_list, pos)
     plain = all(t in T.SCALARS or isinstance(t, T.ArrayType) for t in (a.type, b.type))
     if plain:
         made = inf.emit(
@@ -35,10 +36,12 @@ def add(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) 
     else:
         type_ = T.join(*[t.item if isinstance(t, T.OptionalType) else t for t in (a.type, b.type)])
         both_optional = all(isinstance(t, T.OptionalType) for t in (a.type, b.type))
-        made = inf.emit(C.add, args, {}, T.OptionalType(type_) if both_optional and type_ is not T.UNKNOWN else type_,
-                        any_active(args), pos, pure=True)  # fmt: skip
+        if both_optional and type_ is not T.UNKNOWN:
+            type_ = T.OptionalType(type_)
+        made = inf.emit(C.add, args, {}, type_, any_active(args), pos, pure=True)
     if made.active:
-        inf.last_op().derive = derive.Sum([a.atom, b.atom])
+        op = inf.last_op()
+        op.derive = derive.Sum(op.args)
     return made
 
 
@@ -50,12 +53,13 @@ def finish(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | Non
             return const(0.0)
         if cotangent.type in (T.FLOAT, T.FLOAT64, T.FLOATING):
             return cotangent
-    type_ = value.type if isinstance(value.type, T.ArrayType) and value.type.dtype in "fd" else T.UNKNOWN
+    type_: T.Type = value.type if isinstance(value.type, T.ArrayType) and value.type.dtype in "fd" else T.UNKNOWN
     if T.is_scalar(value.type):
         type_ = T.FLOAT if cotangent.type == T.NONE else T.UNKNOWN
     made = inf.emit(C.finish, args, {}, type_, cotangent.active, pos, pure=True)
     if cotangent.active:
-        inf.last_op().derive = derive.Same(cotangent.atom)  # type: ignore[arg-type]
+        op = inf.last_op()
+        op.derive = derive.Same(op.args[1])
     return made
 
 
@@ -77,28 +81,27 @@ def broadcast_like(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: P
 
 @handles(C.add_to_log)
 def add_to_log(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
-    log, cotangents = args
+    cotangents = args[1]
     item = cotangents.type.item if isinstance(cotangents.type, T.ListType) else T.UNKNOWN
-    return into_log(inf, C.add_to_log, args, item, cotangents, derive.IntoLog(log.atom, None, cotangents.atom), pos)  # type: ignore[arg-type]
+    return into_log(inf, C.add_to_log, args, item, pos)
 
 
 @handles(C.add_at)
 def add_at(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
-    log, index, cotangent = args
-    return into_log(
-        inf, C.add_at, args, cotangent.type, cotangent, derive.IntoLog(log.atom, index.atom, cotangent.atom), pos
-    )  # type: ignore[arg-type]
+    return into_log(inf, C.add_at, args, args[2].type, pos)
 
 
-def into_log(inf: Resolve, fn: Any, args: list[Val], item: T.Type, cotangent: Val, how: Any, pos: Pos | None) -> Val:
-    """An operation that adds to a list of cotangents in place."""
-    log = args[0]
+def into_log(inf: Resolve, fn: Any, args: list[Val], item: T.Type, pos: Pos | None) -> Val:
+    """An operation that adds to a list of cotangents in place: `fn(log, [index,] cotangent)`."""
+    log, cotangent = args[0], args[-1]
     if isinstance(log.type, T.LogType):
         log.type.push([item], [cotangent.active])
     done = inf.emit(fn, args, {}, T.NONE, cotangent.active, pos)
-    how.cotangent = inf.atom(cotangent)
     if cotangent.active:
-        inf.last_op().derive = how
+        op = inf.last_op()
+        where, *index, added = op.args
+        assert isinstance(where, Var)
+        op.derive = derive.IntoLog(where, index[0] if index else None, added)
     return done
 
 
@@ -109,7 +112,8 @@ def copied_log(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos |
     active = log.active if not isinstance(log.type, T.LogType) else any(log.type.active)
     made = inf.emit(C.copied_log, args, {}, T.ListType(item), active, pos, pure=True)
     if active:
-        inf.last_op().derive = derive.Same(log.atom)  # type: ignore[arg-type]
+        op = inf.last_op()
+        op.derive = derive.Same(op.args[0])
     return made
 
 
@@ -123,7 +127,7 @@ def seed_like(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | 
 
 @handles(C.own_log)
 def own_log(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
-    cotangent, log = args
+    cotangent = args[0]
     type_ = T.LogType()
     if isinstance(cotangent.type, T.LogType):
         type_ = cotangent.type
@@ -133,5 +137,6 @@ def own_log(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | No
         type_.push([T.NONE], [False])
     made = inf.emit(C.own_log, args, {}, type_, inf.select, pos, pure=True, name="log")
     if cotangent.active:
-        inf.last_op().derive = derive.Same(cotangent.atom)  # type: ignore[arg-type]
+        op = inf.last_op()
+        op.derive = derive.Same(op.args[0])
     return made

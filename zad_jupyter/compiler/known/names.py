@@ -14,7 +14,7 @@ from .. import types as T
 from ..expressions import InnerDefinition
 from ..handlers import handles
 from ..ir import Const, Pos
-from ..values import Closure, Val, any_active, const
+from ..values import Closure, Val, any_active, const, value_of
 
 if TYPE_CHECKING:
     from ..resolve import Resolve
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @handles(I.load_global)
 def load_global(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
     """A global: functions, classes and modules are constants under guard, anything else is read where it stands."""
-    name = args[0].atom.value  # type: ignore[union-attr]
+    name = value_of(args[0])
     names = inf.act.globals
     if name in names:
         return read_from(inf, names, name, names[name], pos)
@@ -96,7 +96,7 @@ def read_own_cell(inf: Resolve, f: pytypes.FunctionType, name: str, cell: Any, v
 
 @handles(I.make_function)
 def make_function(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
-    inner = args[0].atom.value  # type: ignore[union-attr]
+    inner = value_of(args[0])
     assert isinstance(inner, InnerDefinition)
     active = any_active(args[1:])
     return Val(None, T.Exact(pytypes.FunctionType), active, None, Closure(inner, inf.act, args[1:], kwargs))
@@ -109,7 +109,8 @@ def check_bound(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos 
         return value
     checked = inf.emit(I.check_bound, args, {}, value.type, value.active, pos)
     if value.active:
-        inf.last_op().derive = derive.Same(value.atom)  # type: ignore[arg-type]
+        op = inf.last_op()
+        op.derive = derive.Same(op.args[0])
     return checked
 
 

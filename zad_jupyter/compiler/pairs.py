@@ -1,0 +1,331 @@
+"""Callees compiled on their own: a forward and a reverse for each function, types of arguments, and activity.
+
+A pair is made when the compiler comes to a callee that cannot be written in place, or at run time, when a call site
+learns which types it has; that choice is `lookup`, which generated code reaches as `runtime.call_forward`.
+"""
+
+from __future__ import annotations
+
+import time
+import types as pytypes
+from typing import Any
+
+from ..rules import registry
+from ..rules.errors import UnsupportedError
+from . import cache, generated, runtime
+from . import types as T
+from .cache import Entry, Identity, Pair
+from .calls import Call
+from .context import Context, cell_values, is_active
+from .emit import Emitter
+from .generated import Late
+from .infer import Inference
+from .ir import Atom, Const, Function, Op, Var
+from .normal import inner_function, normal_form
+from .simplify import drop_dead
+from .values import Activation, Closure, Val
+from .whole import split
+
+
+def ir_of(f: Any, count: int) -> tuple[Function, dict[str, Any]]:
+    """The small-language function of any callable, and the module of its names."""
+    form = generated.form_of(f) if isinstance(f, pytypes.FunctionType) else None
+    if form is not None:
+        return form, {}
+    if (
+        isinstance(f, pytypes.FunctionType)
+        and f.__code__.co_flags & 0x0C == 0
+        and f.__code__.co_argcount == count
+        and not f.__code__.co_kwonlyargcount
+    ):
+        return normal_form(f.__code__), f.__globals__
+    params = [Var(f"x{i}") for i in range(count)]
+    out = Var("y")
+    if isinstance(f, runtime.Attribute):
+        return Function(f.__name__, params, [Op(out, Const(getattr), [params[0], Const(f.name)], {}, None)], out), {}
+    if isinstance(f, runtime.KeywordCall):
+        cut = count - len(f.names)
+        words: dict[str, Atom] = dict(zip(f.names, params[cut:], strict=True))
+        return Function(f.__name__, params, [Op(out, Const(f.function), list(params[:cut]), words, None)], out), {}
+    return Function(
+        getattr(f, "__name__", type(f).__name__), params, [Op(out, Const(f), list(params), {}, None)], out
+    ), {}
+
+
+def optimised(context: Context, function: Function, args: list[Val]) -> tuple[Function, Val]:
+    """Read a derivative once more, with nothing active: fold, inline, drop."""
+    inference = Inference(context, False, Call("inactive", function.name))
+    done = inference.function(function, args, {})
+    assert inference.result is not None
+    roots = {done.result} if isinstance(done.result, Var) else set()
+    done.body = drop_dead(done.body, roots)
+    return done, inference.result
+
+
+def inactive(params: list[Var]) -> list[Val]:
+    return [Val(Var(p.name, p.type), p.type or T.UNKNOWN) for p in params]
+
+
+class Pairs:
+    """Forward and reverse of callees, by function, types and which arguments are active."""
+
+    def __init__(self, traced: bool = False) -> None:
+        self.entries: dict[Any, Pair] = {}
+        self.traced = traced  # of one traced gradient: every call is counted, and nothing is kept
+
+    def get(
+        self, f: Any, types: list[T.Type], active: list[bool], cells: int, compiling: frozenset[Any] = frozenset(),
+        closure: Closure | None = None, site: Any = None,
+    ) -> Pair:  # fmt: skip
+        """The pair of a function for these types, compiled if it is not yet.
+
+        Args:
+            f: the function, or the definition of the inner function that `closure` is.
+            types, active: of what a function closes over (the first `cells` of them) and of its arguments.
+            cells: how many values f closes over.
+            compiling: what is being compiled now, for recursion.
+            closure: an inner function of code that is being read.
+            site: the call, where each has to have a pair of its own, to count its calls.
+        """
+        function, names = (
+            ir_of(f, len(types) - cells)
+            if closure is None
+            else (inner_function(closure.inner), closure.activation.globals)
+        )
+        own = f if closure is not None else function.code or f
+        key = (id(own), tuple(T.key(t) for t in types), tuple(active), cells, site)
+        found = self.entries.get(key)
+        if found is not None and found.alive:
+            if isinstance(found.forward, Late):
+                found.recursive = True
+                return found
+            if cache.usable(found):
+                return found
+        with cache.lock:
+            entry = Pair(key, getattr(f, "__name__", str(f)))
+            entry.keep = (own, f if not isinstance(f, pytypes.FunctionType) else None)
+            entry.forward, entry.reverse = Late(entry.name), Late(entry.name)
+            self.entries[key] = entry
+            try:
+                self.compile(entry, f, function, names, types, active, cells, compiling | {own}, closure)
+            except BaseException:
+                self.entries.pop(key, None)
+                raise
+            if not self.traced:
+                cache.add_entry(entry)
+        return entry
+
+    def compile(
+        self, entry: Pair, f: Any, function: Function, names: dict[str, Any], types: list[T.Type], active: list[bool],
+        cells: int, compiling: frozenset[Any], closure: Closure | None,
+    ) -> None:  # fmt: skip
+        began = time.perf_counter()
+        registry.count("compilations")
+        params = [Var(n, t, a) for n, t, a in zip(_param_names(f, function, cells), types, active, strict=True)]
+        resolved = self.read(entry, function, names, params, cells, compiling, closure)
+        entry.forward.result_type = entry.result_type
+        forward, reverse = split(resolved, list(params))
+        context = Context(entry, pairs, compiling)
+        done, value = optimised(context, forward, inactive(forward.params))
+        done.result_type = value.type
+        saved_type = value.items[1].type if value.items is not None else T.UNKNOWN
+        seed = (
+            entry.result_type
+            if T.is_scalar(entry.result_type) or isinstance(entry.result_type, T.ArrayType)
+            else T.UNKNOWN
+        )
+        if seed in (T.INT, T.REAL, T.FLOATING):
+            seed = T.FLOATING
+        back, _ = optimised(
+            context, reverse, [Val(Var("saved", saved_type), saved_type), Val(Var("seed_bar", seed), T.UNKNOWN)]
+        )
+        entry.saved_type = saved_type
+        for late, form, title in ((entry.forward, done, "forward"), (entry.reverse, back, "reverse")):
+            made = Emitter(form).compile(f"{title} {entry.name}")
+            generated.keep_form(made, form)
+            entry.code.append(made)
+            late.resolve(made.function)
+        entry.forward, entry.reverse = entry.forward.target, entry.reverse.target
+        entry.unknowns = context.unknowns
+        entry.seconds = time.perf_counter() - began
+
+    def read(
+        self, entry: Pair, function: Function, names: dict[str, Any], params: list[Var], cells: int,
+        compiling: frozenset[Any], closure: Closure | None,
+    ) -> Function:  # fmt: skip
+        """The function resolved for its parameters; a recursive one is read until its result's type has settled."""
+        outside = [Val(p, p.type or T.UNKNOWN, p.active) for p in params[:cells]]
+        for attempt in range(8):
+            assumed = entry.result_type
+            context = Context(entry, self if self.traced else pairs, compiling, tracing=self.traced)
+            inference = Inference(context, True, Call("recursed", entry.name))
+            entry.tree = inference.node
+            free = (
+                _inner_names(closure, function, outside)
+                if closure
+                else dict(zip(function.free.values(), outside, strict=False))
+            )
+            resolved = inference.function(
+                function, [Val(p, p.type or T.UNKNOWN, p.active) for p in params[cells:]], names, free
+            )
+            resolved.params = params
+            assert inference.result is not None
+            entry.result_active = is_active(inference.result)
+            found = inference.result.type
+            if not entry.recursive:
+                entry.result_type = found
+                break
+            found = T.limited(found)  # what the recursion gives is what its own code assumes of it
+            if found == assumed or assumed is T.UNKNOWN:
+                break
+            entry.result_type = found if attempt < 6 else T.UNKNOWN
+        return resolved
+
+
+def _inner_names(closure: Closure, function: Function, outside: list[Val]) -> dict[Var, Val]:
+    """What the free names of an inner function mean inside its own pair; its own name means itself."""
+    outer, shell = closure.inner.outer, Activation(function, closure.activation.globals)
+    itself = Val(
+        None,
+        T.Exact(pytypes.FunctionType),
+        False,
+        None,
+        Closure(closure.inner, shell, closure.defaults, closure.keyword_defaults),
+    )
+    values, found = iter(outside), {}
+    for name, var in function.free.items():
+        target = outer.locals.get(name) or outer.free[name]
+        real = closure.activation.get(target)
+        value = itself if real is not None and real.what is closure else next(values)
+        shell.env[target] = found[var] = value
+    return found
+
+
+def _param_names(f: Any, function: Function, cells: int) -> list[str]:
+    return [*list(function.free)[:cells], *[p.name for p in function.params]]
+
+
+pairs = Pairs()
+
+
+def _forget(entry: Entry) -> None:
+    if isinstance(entry, Pair) and pairs.entries.get(entry.key) is entry:
+        del pairs.entries[entry.key]
+
+
+cache.on_drop(_forget)
+
+
+# -- call sites that choose when they run
+
+
+def lookup(site: runtime.Site, fn: Any, args: tuple[Any, ...]) -> tuple[Any, runtime.Back | None]:
+    """Run one call forward, by the pair for the types that it turns out to have."""
+    if fn is runtime.call_forward:
+        return _forward_again(*args)
+    if fn is runtime.call_back:
+        return _back_again(*args)
+    fn, args, active, method = unbound(site, fn, args)
+    cells = [] if generated.form_of(fn) is not None else cell_values(fn)
+    entry = entry_at(fn, cells, args, active, site.pairs, site)
+    if entry is None:
+        return fn(*args), None
+    site.show(entry.tree)
+    y, saved = entry.forward(*cells, *args)
+    if not entry.result_active:
+        return y, None
+    return y, runtime.Back(entry.reverse, saved, entry.saved_type, len(cells), method)
+
+
+def unbound(site: runtime.Site, fn: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tuple[bool, ...], bool]:
+    """A method as the function in its class, with the object as the first argument."""
+    active, method = site.active[1:], False
+    owner = getattr(fn, "__self__", None)
+    if isinstance(fn, pytypes.MethodType):
+        fn, method = fn.__func__, True
+    elif (
+        isinstance(fn, pytypes.BuiltinMethodType)
+        and owner is not None
+        and not isinstance(owner, pytypes.ModuleType | type)
+    ):
+        fn, method = getattr(type(owner), fn.__name__), True
+    if method:
+        args, active = (owner, *args), (site.active[0], *active)
+    if site.keywords:
+        fn = _with_keywords(fn, site.keywords)
+    return fn, args, active, method
+
+
+def entry_at(
+    fn: Any, cells: list[Any], args: tuple[Any, ...], active: tuple[bool, ...], traced: Any = None, site: Any = None
+) -> Pair | None:
+    """The pair for a function and actual arguments; None if nothing differentiable goes in."""
+    types = [T.type_of(value) for value in (*cells, *args)]
+    wanted = (True,) * len(cells) + tuple(active)
+    flags = [want and T.differentiable(type_) for want, type_ in zip(wanted, types, strict=True)]
+    if not any(flags):
+        return None
+    return (
+        pairs.get(fn, types, flags, len(cells))
+        if traced is None
+        else traced.get(fn, types, flags, len(cells), site=site)
+    )
+
+
+def _forward_again(site: runtime.Site, fn: Any, *args: Any) -> tuple[Any, runtime.Back | None]:
+    """`call_forward` itself, differentiated: its compiled forward is run forward by a pair of its own."""
+    (y, back), kept = lookup(site, fn, args), None
+    if back is None:
+        return (y, back), None
+    fn, args, active, method = unbound(site, fn, args)
+    cells = [] if generated.form_of(fn) is not None else cell_values(fn)
+    entry = entry_at(fn, cells, args, active)
+    assert entry is not None
+    types = [T.type_of(value) for value in (*cells, *args)]
+    flags = [T.differentiable(type_) for type_ in types]
+    higher = pairs.get(entry.forward, types, flags, 0)
+    (y, saved), kept = higher.forward(*cells, *args)
+    lower = runtime.Back(entry.reverse, saved, entry.saved_type, len(cells), method)
+
+    def reverse(kept: Any, bar: Any) -> tuple[Any, ...]:
+        parts = lower.grouped(higher.reverse(kept, (bar[0], bar[1])))
+        return (None, *parts)
+
+    return (y, lower), runtime.Back(reverse, kept, None)
+
+
+def _back_again(back: runtime.Back | None, ybar: Any) -> tuple[Any, runtime.Back | None]:
+    """`call_back` itself, differentiated."""
+    parts = runtime.call_back(back, ybar) if back is None or ybar is None else None
+    if back is None or parts is not None:
+        return parts, None
+    if generated.form_of(back.reverse) is None:
+        raise UnsupportedError(
+            "a derivative of this order through a call whose types are not known is not supported yet"
+        )
+    higher = pairs.get(back.reverse, [back.saved_type, T.type_of(ybar)], [True, T.differentiable(T.type_of(ybar))], 0)
+    found, kept = higher.forward(back.saved, ybar)
+
+    def reverse(kept: Any, bar: Any) -> tuple[Any, ...]:
+        head, rest = bar[0], bar[1:]
+        cells = list(head) if back.cells and head is not None else [None] * back.cells
+        if back.method:
+            cells = [head]
+        given: tuple[Any, ...] = higher.reverse(kept, (*cells, *rest))
+        return given
+
+    return back.grouped(found), runtime.Back(reverse, kept, None)
+
+
+_keyword_twins: dict[Any, Any] = {}
+
+
+def _with_keywords(fn: Any, names: tuple[str, ...]) -> Any:
+    """A function that takes some keywords of fn as its last positional arguments."""
+    key = (Identity(fn), names)
+    if key not in _keyword_twins:
+        _keyword_twins[key] = runtime.KeywordCall(fn, names)
+    return _keyword_twins[key]
+
+
+runtime.set_lookup(lookup)
