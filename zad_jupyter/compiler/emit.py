@@ -12,10 +12,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from ..rules.errors import UnsupportedError
 from . import intrinsics as I
 from .assigned import Assigned
 from .generated import Generated, define
-from .ir import Assign, Block, Const, For, If, Op, Pop, Push, Rewind, Try, Var, While
+from .ir import Assign, Block, Const, For, Handler, If, Op, Pop, Push, Rewind, Try, Var, While
 from .written import Written, move
 
 MAX_FOLDED = 12  # operations in one generated expression: more is no longer read at a glance
@@ -161,13 +162,27 @@ class Emitter(Written):
         method = self.at(ast.Attribute(self.load(self.name(stmt.log)), "pop", ast.Load()))
         self.statement(ast.Assign([self.target(stmt.targets)], self.at(ast.Call(method, [], []))))
 
+    def kinds(self, handler: Handler) -> ast.expr | None:
+        """Which exceptions a handler takes: one expression, since it is evaluated only when there is an exception."""
+        if handler.kinds is None:
+            return None
+        count = len(self.body)
+        for stmt in handler.cond:
+            METHODS[type(stmt)](self, stmt)
+        [kinds] = self.operands([handler.kinds])
+        if len(self.body) != count or self.pending:
+            raise UnsupportedError(
+                "an `except` whose exceptions are computed by more than one expression is not supported yet"
+            )
+        return kinds
+
     def attempt(self, stmt: Try) -> None:
         self.flush()
         node = ast.Try([], [], [], [])
         self.header(node)
         node.body = self.block(stmt.body)
         for handler in stmt.handlers:
-            kinds = None if handler.kinds is None else self.expr(handler.kinds)
+            kinds = self.kinds(handler)
             name = None if handler.name is None else self.fresh(handler.name.name)
             clause = ast.ExceptHandler(kinds, name, [])
             clause.lineno = clause.end_lineno = self.line

@@ -129,18 +129,21 @@ class Inference(Resolve):
         if stmt.pos is not None and self.act.call_pos is not None:
             self.here = called_from(stmt.pos, self.act.call_pos)
         value = self.read(stmt.value)
-        if self.slots and stmt.target in self.slots[-1]:
-            self.store(stmt.target, value)
+        frames = [slots for act, slots in self.slots if act is self.act and stmt.target in slots]
+        if frames:
+            self.store(stmt.target, value, frames)
         else:
             self.act.set(stmt.target, value)
 
-    def store(self, var: Var, value: Val) -> None:
-        """Inside a `try`, a name that is read outside is written through at once."""
-        slot = self.slots[-1][var]
-        slot.type = T.join(slot.type, value.type)
-        slot.active = slot.active or value.active
-        self.out.append(Assign(slot, self.atom(value)))
-        self.act.set(var, Val(slot, slot.type, slot.active))
+    def store(self, var: Var, value: Val, frames: list[dict[Var, Var]]) -> None:
+        """Inside a `try`, a name that is read outside is also written to its slot, at once."""
+        atom = self.atom(value)
+        for frame in frames:
+            slot = frame[var]
+            slot.type = T.join(slot.type or T.NEVER, value.type)
+            slot.active = slot.active or value.active
+            self.out.append(Assign(slot, atom))
+        self.act.set(var, value)
 
     def stmt_push(self, stmt: Push) -> None:
         log = self.read(stmt.log)
@@ -382,17 +385,29 @@ class Inference(Resolve):
                 break
             del self.node.children[children:]
         self.out.append(done)
+        outer = [frame for owner, frame in self.slots if owner is act]
         for var, slot in slots.items():
-            act.set(var, Val(slot, slot.type or T.UNKNOWN, slot.active, maybe_unbound=var in unbound))
+            value = Val(slot, slot.type or T.UNKNOWN, slot.active, maybe_unbound=var in unbound)
+            frames = [frame for frame in outer if var in frame]
+            if frames and not value.maybe_unbound:
+                self.store(var, value, frames)
+            else:
+                act.set(var, value)
 
     def try_once(self, stmt: Try, slots: dict[Var, Var], unbound: set[Var]) -> Try:
         act = self.act
-        self.slots.append(slots)
+        self.slots.append((act, slots))
+
+        def begin() -> None:
+            """A part may start after any statement of an earlier one: it reads what the slots hold then."""
+            for var, slot in slots.items():
+                copy = Var(var.name, slot.type, slot.active)
+                self.out.append(Assign(copy, slot))
+                act.set(var, Val(copy, slot.type or T.UNKNOWN, slot.active, maybe_unbound=var in unbound))
 
         def part(block: Block) -> tuple[Block, bool]:
-            for var, slot in slots.items():
-                act.set(var, Val(slot, slot.type or T.UNKNOWN, slot.active, maybe_unbound=var in unbound))
             with self.arm() as out:
+                begin()
                 self.block(block)
             dead, self.dead = self.dead, False
             return out, dead
@@ -402,18 +417,20 @@ class Inference(Resolve):
         handlers = []
         alive = False
         for handler in stmt.handlers:
-            cond, _ = part(handler.cond)
-            kinds = self.read(handler.kinds) if handler.kinds is not None else None
+            with self.arm() as cond:
+                begin()
+                self.block(handler.cond)
+                kinds = None if handler.kinds is None else self.atom(self.read(handler.kinds))
             name = None
-            if handler.name is not None:
-                name = slots.get(handler.name) or Var(handler.name.name)
-                name.type = T.UNKNOWN
-                act.set(handler.name, Val(name, T.UNKNOWN))
             with self.arm() as out:
+                begin()
+                if handler.name is not None:
+                    name = Var(handler.name.name, T.UNKNOWN)
+                    act.set(handler.name, Val(name, T.UNKNOWN))
                 self.block(handler.body)
             alive = alive or not self.dead
             self.dead = False
-            handlers.append(Handler(None if kinds is None else self.atom(kinds), name, cond, out))
+            handlers.append(Handler(kinds, name, cond, out))
         orelse, dead_else = part(stmt.orelse)
         final, dead_final = part(stmt.final)
         act.rollback()

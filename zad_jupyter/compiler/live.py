@@ -4,7 +4,25 @@ from __future__ import annotations
 
 from . import intrinsics as I
 from .expressions import InnerDefinition
-from .ir import Assign, Block, Const, For, Function, If, Op, Pop, Push, Rewind, Stmt, Try, Var, While, used_in, walk
+from .ir import (
+    Assign,
+    Block,
+    Const,
+    For,
+    Function,
+    If,
+    Op,
+    Pop,
+    Push,
+    Rewind,
+    Stmt,
+    Try,
+    Var,
+    While,
+    defined_in,
+    used_in,
+    walk,
+)
 
 Live = frozenset[Var]
 
@@ -60,15 +78,12 @@ class Liveness:
             return head | {source} if isinstance(source, Var) else head
         assert isinstance(stmt, Try)
         everything = after | frozenset(used_in([stmt]))
-        self.at[stmt] = everything
-        for inner in (
-            stmt.body,
-            stmt.orelse,
-            stmt.final,
-            *[h.cond for h in stmt.handlers],
-            *[h.body for h in stmt.handlers],
-        ):
+        parts = [stmt.body, *[[*h.cond, *h.body] for h in stmt.handlers], stmt.orelse, stmt.final]
+        self.at[stmt] = frozenset(_crossing(parts, after))
+        for inner in parts:
             self._block(inner, everything)
+        for handler in stmt.handlers:
+            self._block(handler.body, everything)
         return everything
 
     def _round(self, stmt: For | Rewind | While, head: Live, after: Live) -> Live:
@@ -84,3 +99,18 @@ class Liveness:
         else:
             begin = begin - set(stmt.targets)
         return begin | after | head
+
+
+def _crossing(parts: list[Block], after: Live) -> set[Var]:
+    """The names of a `try` that one part of it, or what came before, hands on to another part or to what follows."""
+    binding: dict[Var, int] = {}
+    crossing: set[Var] = set()
+    for number, part in enumerate(parts):
+        for var in defined_in(part):
+            if var in after or binding.setdefault(var, number) != number:
+                crossing.add(var)
+    for number, part in enumerate(parts):
+        for var in used_in(part):
+            if binding.get(var, number) != number:
+                crossing.add(var)
+    return crossing

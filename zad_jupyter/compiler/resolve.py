@@ -46,7 +46,7 @@ class Resolve(ABC):
         self.activations: list[Activation] = []
         self.known: list[dict[Any, Val]] = [{}]
         self.tests: dict[Var, Var] = {}
-        self.slots: list[dict[Var, Var]] = []
+        self.slots: list[tuple[Activation, dict[Var, Var]]] = []
         self.dead = False
         self.here: Pos | None = None
         self.result: Val | None = None

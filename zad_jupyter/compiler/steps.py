@@ -86,8 +86,6 @@ class Steps:
             body.append(If(test, block, []))
         rev.out.append(Rewind([number], self.order, body))
         rev.status = {**before, **{key: self.assumed[key] for key in touched}}
-        for key in [k for k in rev.status if (k if isinstance(k, Var) else k[1]) in self.made and k not in before]:
-            del rev.status[key]
         start: list[Stmt] = [Op(self.order, Const(I.new_log), [], {}, None)]
         start += [
             Op(log, Const(I.new_log), [], {}, None)
@@ -105,7 +103,7 @@ class Steps:
     def rewrite(self, stmt: Stmt) -> Stmt:
         """The statement as forward runs it, a record after each step."""
         if isinstance(stmt, Try):
-            handlers = [Handler(h.kinds, h.name, self.block(h.cond), self.block(h.body)) for h in stmt.handlers]
+            handlers = [Handler(h.kinds, h.name, h.cond, self.block(h.body)) for h in stmt.handlers]
             return Try(self.block(stmt.body), handlers, self.block(stmt.orelse), self.block(stmt.final), stmt.pos)
         if isinstance(stmt, If):
             return If(stmt.test, self.block(stmt.then), self.block(stmt.orelse), stmt.pos)
