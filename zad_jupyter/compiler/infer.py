@@ -272,7 +272,12 @@ class Inference(Resolve):
         """
         act = self.act
         head = act.liveness.at[stmt]
-        carried = {var: act.env.get(var) for var in defined_in([stmt]) if var in head and var not in act.links}
+        # our own names are never read in a round before they are bound in it, so an unbound one is not carried
+        carried = {
+            var: act.env.get(var)
+            for var in defined_in([stmt])
+            if var in head and var not in act.links and (var.user or var in act.env)
+        }
         slots: dict[Var, Var] = {}
         for var, value in carried.items():
             if value is None:
@@ -303,7 +308,7 @@ class Inference(Resolve):
         slots: dict[Var, Var],
     ) -> tuple[Block, Block, Atom | None, bool]:
         """Read a loop's body once; says whether what comes out at its end is what was assumed at its head."""
-        act, saved = self.act, self.out
+        act, saved, mark = self.act, self.out, T.LogType.mark()
         act.journal.append({})
         body: Block = []
         cond: Block = []
@@ -340,13 +345,13 @@ class Inference(Resolve):
             for var, slot in slots.items():
                 end = ends[var]
                 type_, active = T.join(slot.type or T.UNKNOWN, end.type), slot.active or end.active
-                if type_ != slot.type or active != slot.active:
+                if T.key(type_) != T.key(slot.type or T.UNKNOWN) or active != slot.active:
                     settled = False
                     slot.type, slot.active = type_, active
                 self.out.append(Assign(slot, self.atom(end)))
         act.rollback()
         self.out = saved
-        return cond, body, test, settled
+        return cond, body, test, settled and not T.LogType.grown_since(mark)
 
     def stmt_while(self, stmt: While) -> None:
         def build(cond: Block, body: Block, test: Atom | None, stop: Var | None) -> Stmt:
@@ -379,9 +384,11 @@ class Inference(Resolve):
         unbound = {var for var in names if act.env[var].maybe_unbound}
         children = len(self.node.children)
         while True:
+            self.dead = False
+            mark = T.LogType.mark()
             types = [(slot.type, slot.active) for slot in slots.values()]
             done = self.try_once(stmt, slots, unbound)
-            if types == [(slot.type, slot.active) for slot in slots.values()]:
+            if not T.LogType.grown_since(mark) and types == [(slot.type, slot.active) for slot in slots.values()]:
                 break
             del self.node.children[children:]
         self.out.append(done)

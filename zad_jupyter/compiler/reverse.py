@@ -236,7 +236,8 @@ class Reverser:
     def loop(self, stmt: For | While | Rewind) -> list[Stmt]:
         inside = defined_in(stmt.body)
         slots = [s.target for s in stmt.body if isinstance(s, Assign) and s.target.active]
-        pushed = [s.log for s in walk(stmt.body) if isinstance(s, Push)]
+        pushed = [s.log for s in walk(stmt.body) if isinstance(s, Push | Pop)]
+        pushed += [s.derive.log for s in walk(stmt.body) if isinstance(s, Op) and getattr(s.derive, "effect", False)]
         written = {*slots, *pushed, *[v for v in inside if v in self.status]}
         if not any(var in self.status or ("items", var) in self.status for var in written):
             return [stmt]

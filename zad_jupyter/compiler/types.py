@@ -12,7 +12,7 @@ import operator
 import types as pytypes
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -87,16 +87,32 @@ class LogType(Type):
 
     items: list[Any] | None = None  # the values pushed, while all of them were pushed in straight-line code
     block: Any = None
+    learned: ClassVar[list[int]] = []  # which logs turned out to hold more than was known, in order
+    made: ClassVar[int] = 0
 
     def __init__(self, width: int = -1) -> None:
+        LogType.made += 1
+        self.serial = LogType.made
         self.records: list[Type] = [NEVER] * max(width, 0)
         self.active: list[bool] = [False] * max(width, 0)
 
     def push(self, items: list[Type], active: list[bool]) -> None:
         if not self.records:
             self.records, self.active = [NEVER] * len(items), [False] * len(items)
-        self.records = [join(old, new) for old, new in zip(self.records, items, strict=True)]
-        self.active = [old or new for old, new in zip(self.active, active, strict=True)]
+        records = [join(old, new) for old, new in zip(self.records, items, strict=True)]
+        flows = [old or new for old, new in zip(self.active, active, strict=True)]
+        if [key(r) for r in records] != [key(r) for r in self.records] or flows != self.active:
+            LogType.learned.append(self.serial)
+        self.records, self.active = records, flows
+
+    @classmethod
+    def mark(cls) -> tuple[int, int]:
+        """The state of all logs, to ask later whether one of those was added to: a loop is then read again."""
+        return len(cls.learned), cls.made
+
+    @classmethod
+    def grown_since(cls, mark: tuple[int, int]) -> bool:
+        return any(serial <= mark[1] for serial in cls.learned[mark[0] :])
 
     def activated(self) -> LogType:
         """The same records, with derivatives flowing through all of them."""
