@@ -55,6 +55,9 @@ class Notebook:
         linecache.cache[file] = len(text), None, text.splitlines(True), file
         return compile(text, file, mode)
 
+    def text(self, file: str) -> str:
+        return "".join(linecache.getlines(file))
+
     def __getitem__(self, name: str) -> Any:
         return self.names[name]
 

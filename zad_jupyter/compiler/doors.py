@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import cotangents as C
-from . import cache, handlers, pairs, runtime, tracebacks, transform
+from . import cache, handlers, runtime, sites, tracebacks, transform
 from .cache import MISS, Entry
 from .calls import Call
 from .transform import Wanted
@@ -171,9 +171,10 @@ def last_call_tree() -> Call | None:
 class Pulled:
     """A pullback: from a cotangent of the value to those of the arguments. May be called again."""
 
-    def __init__(self, back: runtime.Back | None, args: tuple[Any, ...], shape: Any, name: str) -> None:
+    def __init__(self, back: runtime.Back | None, args: tuple[Any, ...], skip: int, shape: Any, name: str) -> None:
         self.back = back
         self.args = args
+        self.skip = skip  # leading arguments that are not the caller's: the object of a method
         self.shape = shape
         self.name = name
 
@@ -188,7 +189,7 @@ class Pulled:
             parts = runtime.call_back(self.back, ybar)
         except BaseException as error:
             raise for_user(error) from None
-        return tuple(C.finish(arg, parts[i + 1]) for i, arg in enumerate(self.args))
+        return tuple(C.finish(arg, parts[i + 1]) for i, arg in enumerate(self.args) if i >= self.skip)
 
     def __repr__(self) -> str:
         return f"<pullback of {self.name}>"
@@ -201,13 +202,11 @@ def pullback(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any
     copies = tuple(_copied(value) for value in given)
     site = runtime.Site((False, *wanted, *(False for _ in kwargs)), tuple(kwargs), None, None)
     try:
-        y, back = pairs.lookup(site, f, (*copies, *kwargs.values()))
+        y, back = sites.lookup(site, f, (*copies, *kwargs.values()))
     except BaseException as error:
         raise for_user(error) from None
-    if extra and back is not None:
-        back = runtime.Back(lambda saved, ybar: (None, *runtime.call_back(saved, ybar)[2:]), back, None)
     shape = np.shape(y) if isinstance(y, np.ndarray | float | int | np.generic) else None
-    return y, Pulled(back, copies[extra:], shape, getattr(f, "__name__", "f"))
+    return y, Pulled(back, copies, extra, shape, getattr(f, "__name__", "f"))
 
 
 def _copied(value: Any) -> Any:

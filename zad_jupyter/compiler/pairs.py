@@ -11,12 +11,11 @@ import types as pytypes
 from typing import Any
 
 from ..rules import registry
-from ..rules.errors import UnsupportedError
 from . import cache, generated, runtime
 from . import types as T
-from .cache import Entry, Identity, Pair
+from .cache import Entry, Pair
 from .calls import Call
-from .context import Context, cell_values, is_active
+from .context import Context, is_active
 from .emit import Emitter
 from .generated import Late
 from .infer import Inference
@@ -214,118 +213,3 @@ def _forget(entry: Entry) -> None:
 
 
 cache.on_drop(_forget)
-
-
-# -- call sites that choose when they run
-
-
-def lookup(site: runtime.Site, fn: Any, args: tuple[Any, ...]) -> tuple[Any, runtime.Back | None]:
-    """Run one call forward, by the pair for the types that it turns out to have."""
-    if fn is runtime.call_forward:
-        return _forward_again(*args)
-    if fn is runtime.call_back:
-        return _back_again(*args)
-    fn, args, active, method = unbound(site, fn, args)
-    cells = [] if generated.form_of(fn) is not None else cell_values(fn)
-    entry = entry_at(fn, cells, args, active, site.pairs, site)
-    if entry is None:
-        return fn(*args), None
-    site.show(entry.tree)
-    y, saved = entry.forward(*cells, *args)
-    if not entry.result_active:
-        return y, None
-    return y, runtime.Back(entry.reverse, saved, entry.saved_type, len(cells), method)
-
-
-def unbound(site: runtime.Site, fn: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tuple[bool, ...], bool]:
-    """A method as the function in its class, with the object as the first argument."""
-    active, method = site.active[1:], False
-    owner = getattr(fn, "__self__", None)
-    if isinstance(fn, pytypes.MethodType):
-        fn, method = fn.__func__, True
-    elif (
-        isinstance(fn, pytypes.BuiltinMethodType)
-        and owner is not None
-        and not isinstance(owner, pytypes.ModuleType | type)
-    ):
-        fn, method = getattr(type(owner), fn.__name__), True
-    if method:
-        args, active = (owner, *args), (site.active[0], *active)
-    if site.keywords:
-        fn = _with_keywords(fn, site.keywords)
-    return fn, args, active, method
-
-
-def entry_at(
-    fn: Any, cells: list[Any], args: tuple[Any, ...], active: tuple[bool, ...], traced: Any = None, site: Any = None
-) -> Pair | None:
-    """The pair for a function and actual arguments; None if nothing differentiable goes in."""
-    types = [T.type_of(value) for value in (*cells, *args)]
-    wanted = (True,) * len(cells) + tuple(active)
-    flags = [want and T.differentiable(type_) for want, type_ in zip(wanted, types, strict=True)]
-    if not any(flags):
-        return None
-    return (
-        pairs.get(fn, types, flags, len(cells))
-        if traced is None
-        else traced.get(fn, types, flags, len(cells), site=site)
-    )
-
-
-def _forward_again(site: runtime.Site, fn: Any, *args: Any) -> tuple[Any, runtime.Back | None]:
-    """`call_forward` itself, differentiated: its compiled forward is run forward by a pair of its own."""
-    (y, back), kept = lookup(site, fn, args), None
-    if back is None:
-        return (y, back), None
-    fn, args, active, method = unbound(site, fn, args)
-    cells = [] if generated.form_of(fn) is not None else cell_values(fn)
-    entry = entry_at(fn, cells, args, active)
-    assert entry is not None
-    types = [T.type_of(value) for value in (*cells, *args)]
-    flags = [T.differentiable(type_) for type_ in types]
-    higher = pairs.get(entry.forward, types, flags, 0)
-    (y, saved), kept = higher.forward(*cells, *args)
-    lower = runtime.Back(entry.reverse, saved, entry.saved_type, len(cells), method)
-
-    def reverse(kept: Any, bar: Any) -> tuple[Any, ...]:
-        parts = lower.grouped(higher.reverse(kept, (bar[0], bar[1])))
-        return (None, *parts)
-
-    return (y, lower), runtime.Back(reverse, kept, None)
-
-
-def _back_again(back: runtime.Back | None, ybar: Any) -> tuple[Any, runtime.Back | None]:
-    """`call_back` itself, differentiated."""
-    parts = runtime.call_back(back, ybar) if back is None or ybar is None else None
-    if back is None or parts is not None:
-        return parts, None
-    if generated.form_of(back.reverse) is None:
-        raise UnsupportedError(
-            "a derivative of this order through a call whose types are not known is not supported yet"
-        )
-    higher = pairs.get(back.reverse, [back.saved_type, T.type_of(ybar)], [True, T.differentiable(T.type_of(ybar))], 0)
-    found, kept = higher.forward(back.saved, ybar)
-
-    def reverse(kept: Any, bar: Any) -> tuple[Any, ...]:
-        head, rest = bar[0], bar[1:]
-        cells = list(head) if back.cells and head is not None else [None] * back.cells
-        if back.method:
-            cells = [head]
-        given: tuple[Any, ...] = higher.reverse(kept, (*cells, *rest))
-        return given
-
-    return back.grouped(found), runtime.Back(reverse, kept, None)
-
-
-_keyword_twins: dict[Any, Any] = {}
-
-
-def _with_keywords(fn: Any, names: tuple[str, ...]) -> Any:
-    """A function that takes some keywords of fn as its last positional arguments."""
-    key = (Identity(fn), names)
-    if key not in _keyword_twins:
-        _keyword_twins[key] = runtime.KeywordCall(fn, names)
-    return _keyword_twins[key]
-
-
-runtime.set_lookup(lookup)

@@ -352,9 +352,11 @@ class Resolve(ABC):
         self, function: Function, f: pytypes.FunctionType, args: list[Val], kwargs: dict[str, Val], pos: Pos | None
     ) -> Val:
         """A Python function's body: in place of the call where that is possible, else compiled on its own."""
-        recursive = (
-            any(act.function.code is f.__code__ for act in self.activations) or f.__code__ in self.context.compiling
-        )
+        if f.__closure__:  # another closure made by the same line is another function
+            recursive = any(act.origin is f for act in self.activations)
+        else:
+            recursive = any(act.function.code is f.__code__ for act in self.activations)
+            recursive = recursive or f.__code__ in self.context.compiling
         if recursive or len(self.activations) > MAX_DEPTH or self.context.too_large(function):
             return derive.link(self, f, args, kwargs, pos)
         return self.inline(function, f, args, kwargs, pos)
@@ -366,7 +368,7 @@ class Resolve(ABC):
         self.context.guard_function(f)
         defaults = [const(value) for value in f.__defaults__ or ()]
         words = {name: const(value) for name, value in (f.__kwdefaults__ or {}).items()}
-        act = Activation(function, f.__globals__, pos)
+        act = Activation(function, f.__globals__, pos, origin=f)
         act.env.update(bind(self, function, args, kwargs, defaults, words, pos))
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             act.env[function.free[name]] = names.read_cell(self, f, name, cell, pos)

@@ -122,33 +122,88 @@ class KeywordCall:
         return self.function(*args[:count], **dict(zip(self.names, args[count:], strict=True)))
 
 
-class Back:
-    """What `call_forward` keeps for the way back: the reverse function and what forward has saved.
+class Shape:
+    """How the cotangents of a call site's function become those of the call: of the function, then of its arguments.
 
-    `cells` says how many of the leading cotangents are those of a closure's variables; `method` that the function was
-    a bound method, whose cotangent is that of its object.
+    Args:
+        cells: how many of the leading cotangents are those of a closure's variables.
+        method: the function was a bound method, whose cotangent is that of its object.
+        of: for a call of `call_back`, the shape of what was called back.
+        level: how often `call_forward` itself has been differentiated.
     """
 
-    __slots__ = ("cells", "method", "reverse", "saved", "saved_type")
+    __slots__ = ("cells", "level", "method", "of")
 
-    def __init__(self, reverse: Any, saved: Any, saved_type: Any, cells: int = 0, method: bool = False) -> None:
+    def __init__(self, cells: int = 0, method: bool = False, of: Shape | None = None, level: int = 0) -> None:
+        self.cells = cells
+        self.method = method
+        self.of = of
+        self.level = level
+
+    def at(self, level: int) -> Shape:
+        """The same function, called by a call site `level` orders higher."""
+        return Shape(self.cells, self.method, self.of, level) if level else self
+
+    def grouped(self, parts: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The cotangents of (function, *arguments) from those that a reverse function gives."""
+        if self.of is not None:  # call_back(back, ybar): the cotangent of `back` is that of what it keeps
+            parts = (None, parts[0], self.of.back_outward(parts[1]))
+        elif self.method:
+            parts = (parts[0], *parts[1:])
+        else:
+            parts = (tuple(parts[: self.cells]) if self.cells else None, *parts[self.cells :])
+        return (None, None) * self.level + parts  # of `call_forward` and of its site, for every order
+
+    def outward(self, value: Any) -> Any:
+        """What the call gives, from what the compiled function gives."""
+        return value if self.of is None else self.of.grouped(value)
+
+    def ungrouped(self, bar: Any) -> Any:
+        """The reverse of `grouped`."""
+        if bar is None:
+            return None
+        rest = tuple(bar)[2 * self.level :]
+        if self.of is not None:
+            return (rest[1], self.of.inward(rest[2]))
+        if self.method:
+            return rest
+        head = rest[0] if rest[0] is not None else (None,) * self.cells
+        return (*head, *rest[1:])
+
+    def inward(self, ybar: Any) -> Any:
+        """The cotangent of what the compiled function gives, from that of what the call gives."""
+        if self.of is None:
+            return ybar
+        return self._innermost(ybar, self.level, self.of.ungrouped)
+
+    def back_outward(self, ybar: Any) -> Any:
+        """The reverse of `inward`."""
+        if self.of is None:
+            return ybar
+        return self._innermost(ybar, self.level, self.of.grouped)
+
+    def _innermost(self, bar: Any, depth: int, change: Callable[[Any], Any]) -> Any:
+        if bar is None:
+            return None
+        return change(bar) if depth == 0 else (self._innermost(bar[0], depth - 1, change), *bar[1:])
+
+
+class Back:
+    """What `call_forward` keeps for the way back: the reverse function and what forward has saved."""
+
+    __slots__ = ("reverse", "saved", "saved_type", "shape")
+
+    def __init__(self, reverse: Any, saved: Any, saved_type: Any, shape: Shape | None = None) -> None:
         self.reverse = reverse
         self.saved = saved
         self.saved_type = saved_type
-        self.cells = cells
-        self.method = method
+        self.shape = shape or Shape()
 
     def __call__(self, ybar: Any) -> tuple[Any, ...]:
         return call_back(self, ybar)[1:]
 
-    def grouped(self, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The function's own cotangent, then those of its arguments."""
-        if self.method:
-            return (parts[0], *parts[1:])
-        return (tuple(parts[: self.cells]) if self.cells else None, *parts[self.cells :])
 
-
-Lookup = Callable[[Site, Any, tuple[Any, ...]], tuple[Any, Back | None]]
+Lookup = Callable[[Site, Any, tuple[Any, ...]], Any]
 _lookup: list[Lookup] = []  # one function
 
 
@@ -157,7 +212,7 @@ def set_lookup(function: Lookup) -> None:
     _lookup[:] = [function]
 
 
-def call_forward(site: Site, fn: Any, *args: Any) -> tuple[Any, Back | None]:
+def call_forward(site: Site, fn: Any, *args: Any) -> Any:
     """Run a call forward by the pair that belongs to the types it turns out to have."""
     return _lookup[0](site, fn, args)
 
@@ -166,7 +221,7 @@ def call_back(back: Back | None, ybar: Any) -> tuple[Any, ...]:
     """The cotangents of a call made by `call_forward`: of the function, then of each argument."""
     if back is None or ybar is None:
         return NOTHING
-    return back.grouped(back.reverse(back.saved, ybar))
+    return back.shape.grouped(back.reverse(back.saved, back.shape.inward(ybar)))
 
 
 class _Nothing(tuple[Any, ...]):

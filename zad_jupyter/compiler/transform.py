@@ -287,7 +287,7 @@ def nested(inf: Resolve, fn: Val, args: list[Val], kwargs: dict[str, Val], wante
         values.append(Val(param, arg.type, want))
     shell = Activation(Function("gradient", [], [], Const(None)), {})
     shell.liveness = None
-    inner.activations = [*[Activation(act.function, act.globals) for act in inf.activations], shell]
+    inner.activations = [*[Activation(act.function, act.globals, origin=act.origin) for act in inf.activations], shell]
     inner.here = pos
     values = [inner.with_items(v, pos) for v in values]
     result = inner.call(target, values, {name: inputs.proxy(v) for name, v in kwargs.items()}, pos)

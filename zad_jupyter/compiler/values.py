@@ -44,7 +44,7 @@ class Activation:
     links: dict[Var, tuple[Activation, Var]] = field(default_factory=dict)
     journal: list[dict[Var, Val | None]] = field(default_factory=list)
     liveness: Any = None
-    key: Any = None
+    origin: Any = None  # the function object whose body this is, if there is one
 
     def get(self, var: Var) -> Val | None:
         link = self.links.get(var)

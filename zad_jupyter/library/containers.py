@@ -7,7 +7,7 @@ import operator
 from typing import Any
 
 from .. import cotangents as C
-from ..rules import expression_rule
+from ..rules import expression_rule, non_differentiable
 
 Sequence = list | tuple
 
@@ -59,7 +59,15 @@ def others(xs: Any, g: Any) -> Any:
     return like(xs, [backwards[len(xs) - 1 - k] for k in range(len(xs))])
 
 
+def place(xs: Any, out: Any) -> int:
+    """Where in a sequence its maximum or minimum stands first."""
+    return list(xs).index(out)
+
+
+non_differentiable(place, layer="shipped")
+
+
 def chosen(xs: Any, out: Any, g: Any) -> Any:
     """The cotangent of a maximum: all for the first item that is it."""
-    index = list(xs).index(out)
+    index = place(xs, out)
     return like(xs, [g if i == index else 0.0 * g for i in range(len(xs))])

@@ -34,7 +34,7 @@ def get_attribute(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Po
         if isinstance(value, pytypes.ModuleType):
             return module_attribute(inf, value, name, pos)
         if isinstance(value, type) and hasattr(value, name) and is_definition(getattr(value, name)):
-            inf.context.guard_attribute(value, name, getattr(value, name))
+            inf.context.guard_attribute(value, name, inspect.getattr_static(value, name))
             return const(getattr(value, name))
     cls = T.class_of(owner.type)
     if cls is None or isinstance(owner.type, T.LogType):
