@@ -137,7 +137,8 @@ FAILS = {
     "locals": "the names of the function are not in locals(): KeyError",
     "super": "super() without arguments: RuntimeError",
     **dict.fromkeys(
-        ("class with __init__", "partial", "sorted", "iter and next", "named tuple", "data class", "dict methods", "dict items"),
+        ("class with __init__", "partial", "sorted", "iter and next", "named tuple", "data class", "dict methods",
+         "dict items"),
         "second derivative after a call without a rule: TypeError about Unbound, not NoRuleError",
     ),
 }

@@ -259,12 +259,13 @@ def _user_rule(
     given = [settled(inf, value) for value in call.arguments(bound)]
     head = Val(Const(call), T.UNKNOWN)
     made = Val(None, T.UNKNOWN) if call.keywords else inf.dry_type(rule.function, given, {})
-    type_ = made.items[0].type if made.items is not None and len(made.items) == 2 else T.UNKNOWN
+    whole = made.type.item if isinstance(made.type, T.OptionalType) else made.type
+    type_ = whole.items[0] if isinstance(whole, T.TupleType) and len(whole.items) == 2 else T.UNKNOWN
     pair_type = T.TupleType((type_, T.UNKNOWN))
     pair = inf.emit(pullbacks.apply_rule, [head, *given], {}, T.UNKNOWN, True, pos, name="pair")
     if not (rule.may_opt_out or rule.may_fall_off):
         return _result(inf, call, pair, pair_type, given, pos)
-    test = inf.emit(operator.is_, [pair, Val(Const(pullbacks.OPT_OUT), T.UNKNOWN)], {}, T.BOOL, False, pos, pure=True)
+    test = inf.emit(pullbacks.opted_out, [pair], {}, T.BOOL, False, pos, pure=True)
     with inf.arm() as inside:
         other = Val(Const(None), T.NEVER)
         other = inf.look_inside(choice.function, replace(choice, outcome="opted-out"), choice.args, kwargs, pos)

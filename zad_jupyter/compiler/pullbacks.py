@@ -98,6 +98,11 @@ def apply_rule(call: RuleCall, *args: Any) -> Any:
     return rule.call(*args)
 
 
+def opted_out(pair: Any) -> bool:
+    """Whether a rule has said "not for these values"."""
+    return pair is OPT_OUT or pair is None
+
+
 def apply_pullback(call: RuleCall, pullback: Callable[[Any], Any], ybar: Any, *args: Any) -> tuple[Any, ...]:
     """Run a user's pullback and check what it returns, for every argument of the call."""
     result = pullback(ybar)

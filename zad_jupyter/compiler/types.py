@@ -93,17 +93,43 @@ class LogType(Type):
     def __init__(self, width: int = -1) -> None:
         LogType.made += 1
         self.serial = LogType.made
-        self.records: list[Type] = [NEVER] * max(width, 0)
-        self.active: list[bool] = [False] * max(width, 0)
+        self._same: LogType | None = None  # the older log that this one has turned out to be, in some branch
+        self._records: list[Type] = [NEVER] * max(width, 0)
+        self._active: list[bool] = [False] * max(width, 0)
+
+    def root(self) -> LogType:
+        """The one that knows: logs which meet in one variable share what they hold."""
+        return self if self._same is None else self._same.root()
+
+    @property
+    def records(self) -> list[Type]:
+        """The type of each value of a record."""
+        return self.root()._records
+
+    @property
+    def active(self) -> list[bool]:
+        """Whether derivatives flow through each value of a record."""
+        return self.root()._active
 
     def push(self, items: list[Type], active: list[bool]) -> None:
-        if not self.records:
-            self.records, self.active = [NEVER] * len(items), [False] * len(items)
-        records = [join(old, new) for old, new in zip(self.records, items, strict=True)]
-        flows = [old or new for old, new in zip(self.active, active, strict=True)]
-        if [key(r) for r in records] != [key(r) for r in self.records] or flows != self.active:
-            LogType.learned.append(self.serial)
-        self.records, self.active = records, flows
+        """A record like this is appended somewhere."""
+        root = self.root()
+        if not root._records:
+            root._records, root._active = [NEVER] * len(items), [False] * len(items)
+        records = [join(old, new) for old, new in zip(root._records, items, strict=True)]
+        flows = [old or new for old, new in zip(root._active, active, strict=True)]
+        if [key(r) for r in records] != [key(r) for r in root._records] or flows != root._active:
+            LogType.learned.append(root.serial)
+        root._records, root._active = records, flows
+
+    def unite(self, other: LogType) -> LogType:
+        """Both may be in one variable: from now on they are one."""
+        old, new = sorted((self.root(), other.root()), key=lambda log: log.serial)
+        if old is not new:
+            if new._records:
+                old.push(new._records, new._active)
+            new._same = old
+        return old
 
     @classmethod
     def mark(cls) -> tuple[int, int]:
@@ -117,7 +143,7 @@ class LogType(Type):
     def activated(self) -> LogType:
         """The same records, with derivatives flowing through all of them."""
         copy = LogType(len(self.records))
-        copy.records, copy.active = list(self.records), [True] * len(self.records)
+        copy._records, copy._active = list(self.records), [True] * len(self.records)
         return copy
 
     def key(self) -> tuple[Any, ...]:
@@ -155,11 +181,9 @@ def join(a: Type, b: Type) -> Type:
         return TupleType(tuple(map(join, a.items, b.items)))
     if isinstance(a, ListType) and isinstance(b, ListType):
         return ListType(join(a.item, b.item))
-    if isinstance(a, LogType) and isinstance(b, LogType) and len(a.records) == len(b.records):
-        both = LogType(len(a.records))
-        both.push(a.records, a.active)
-        both.push(b.records, b.active)
-        return both
+    if isinstance(a, LogType) and isinstance(b, LogType):
+        fits = len(a.records) == len(b.records) or not a.records or not b.records
+        return a.unite(b) if fits else UNKNOWN
     return UNKNOWN
 
 

@@ -77,3 +77,11 @@ def bound_method(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos
         op = inf.last_op()
         op.derive = derive.Same(op.args[1])
     return made
+
+
+@handles(pullbacks.opted_out)
+def opted_out(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
+    pair = args[0]
+    if pair.items is not None or pair.type == T.NONE:
+        return const(pair.items is None)
+    return inf.emit(pullbacks.opted_out, args, {}, T.BOOL, False, pos, pure=True)
