@@ -223,8 +223,9 @@ class Writer:
     def number_of(self, s: Scope) -> Lines:
         """A number that begins as an int and may become a float."""
         name = self.fresh("n")
+        value = self.pick(["0", "1", "helper(b := 0.5, 2)", "(w := " + self.expr(s, 1) + ") * w"])
         s.numbers.append(name)
-        return [f"{name} = {self.pick(['0', '1', 'helper(b := 0.5, 2)', '(w := ' + self.expr(s, 1) + ') * w'])}"]
+        return [f"{name} = {value}"]
 
     def augment(self, s: Scope) -> Lines:
         return [f"{self.pick(s.numbers)} {self.pick(['+=', '-=', '*='])} {self.expr(s, 1)}"]

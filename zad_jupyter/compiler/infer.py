@@ -380,7 +380,7 @@ class Inference(Resolve):
             before = act.env.get(var) or Val(Const(I.UNBOUND), T.NEVER, maybe_unbound=True)
             slots[var] = Var(var.name, before.type, before.active)
             self.out.append(Assign(slots[var], self.atom(before)))
-            act.env[var] = Val(slots[var], before.type, before.active, maybe_unbound=before.maybe_unbound)
+            act.set(var, Val(slots[var], before.type, before.active, maybe_unbound=before.maybe_unbound))
         unbound = {var for var in names if act.env[var].maybe_unbound}
         children = len(self.node.children)
         while True:

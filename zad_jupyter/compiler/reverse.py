@@ -22,6 +22,7 @@ from .ir import (
     Block,
     Const,
     For,
+    Function,
     If,
     Op,
     Pop,
@@ -43,8 +44,9 @@ Status = dict[Any, str]
 
 
 class Reverser:
-    def __init__(self) -> None:
+    def __init__(self, function: Function) -> None:
         self.out: Block = []
+        self.read = read_logs(function.body)
         self.bars: dict[Any, Var] = {}
         self.status: Status = {}
         self.defs: dict[Var, Op] = {}
@@ -158,8 +160,8 @@ class Reverser:
 
     def block(self, block: Block) -> Block:
         """Write the reverse of a block into `self.out`; gives the block as forward has to run it."""
-        for stmt in block:
-            if isinstance(stmt, Op) and isinstance(stmt.fn, Const) and stmt.fn.value is I.new_list and stmt.out.active:
+        for stmt in block:  # logs whose items are read while they grow: their cotangents need all places at once
+            if isinstance(stmt, Op) and stmt.out in self.read and stmt.out.active:
                 self.out.append(Assign(self.bar(stmt.out), self.emit(C.own_log, Const(None), stmt.out)))
                 self.status[stmt.out] = SET
         forward: list[list[Stmt]] = []
@@ -338,8 +340,13 @@ class Reverser:
         value: Atom = records if status is None else self.emit(C.add, bar, records)
         self.out.append(Assign(bar, value))
         self.status[log] = SET
-        self.dense.add(log)
+        self.holds_numbers(log)
         return forward
+
+    def holds_numbers(self, log: Var) -> None:
+        """The cotangents of this log's scalars are all numbers, unless places were made before they were known."""
+        if log not in self.read:
+            self.dense.add(log)
 
     def push(self, stmt: Push) -> list[Stmt]:
         if stmt.log in self.status:
@@ -361,7 +368,7 @@ class Reverser:
                 zero = Const(0.0) if target.active and T.is_scalar(target.type) else Const(None)
                 values.append(zero if got is None else got[0])
             self.out.append(Push(self.bar(stmt.log), values))
-            self.dense.add(stmt.log)
+            self.holds_numbers(stmt.log)
         return [stmt]
 
     def attempt(self, stmt: Try) -> list[Stmt]:
@@ -381,6 +388,31 @@ def _with_body(stmt: For | While | Rewind, body: Block) -> Stmt:
     if isinstance(stmt, While):
         return While(stmt.cond, stmt.test, body, stmt.stop, stmt.pos)
     return Rewind(stmt.targets, stmt.log, body)
+
+
+READS = {C.picked, C.copied_log, operator.getitem, list, tuple}
+
+
+def _is_one_of(value: Any, functions: set[Any]) -> bool:
+    return any(value is function for function in functions)
+
+
+def read_logs(block: Block) -> set[Var]:
+    """The logs that are not only pushed and rewound: a user's lists, and those whose items are read or added to."""
+    found: set[Var] = set()
+    for stmt in walk(block):
+        if not isinstance(stmt, Op) or not isinstance(stmt.fn, Const):
+            continue
+        if stmt.fn.value is I.new_list:
+            found.add(stmt.out)
+        elif getattr(stmt.derive, "effect", False):
+            found.add(stmt.derive.log)
+        else:
+            log = stmt.args[0] if stmt.args else None
+            reads = isinstance(log, Var) and isinstance(log.type, T.LogType) and _is_one_of(stmt.fn.value, READS)
+            if reads and isinstance(log, Var):
+                found.add(log)
+    return found
 
 
 METHODS: dict[type, Callable[[Reverser, Any], list[Stmt]]] = {

@@ -20,7 +20,7 @@ def joint(function: Function, wanted: list[Var | None], seed: Atom | None = None
         wanted: for each cotangent to give, the parameter; None gives None.
         seed: the cotangent of the result, 1 if absent.
     """
-    rev = Reverser()
+    rev = Reverser(function)
     result = function.result
     if isinstance(result, Var) and result.active:
         one: Atom = seed or (
@@ -49,7 +49,7 @@ def split(function: Function, inputs: list[Var]) -> tuple[Function, Function]:
         function: resolved by `infer`.
         inputs: the parameters whose cotangents reverse gives, as a tuple in this order.
     """
-    rev = Reverser()
+    rev = Reverser(function)
     seed = Var("seed_bar")
     if isinstance(function.result, Var) and function.result.active:
         rev.add(function.result, seed)
