@@ -315,7 +315,7 @@ class Resolve(ABC):
         if takes_arrays(f) and (
             answer.outcome == "none" or (answer.rule.kind == "rrule" and answer.rule.layer == "shipped")
         ):
-            lists = [isinstance(a.type, T.ListType | T.TupleType) and any_active([a]) for a in args]
+            lists = [is_numeric_list(a) and any_active([a]) for a in args]
             if any(lists):  # NumPy's functions make arrays of lists first
                 return self.call(const(f), [self.call(const(np.array), [a], {}, pos) if is_list else a for a, is_list in
                                             zip(args, lists, strict=True)], kwargs, pos)  # fmt: skip
