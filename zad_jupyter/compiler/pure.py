@@ -61,13 +61,3 @@ def question_of(f: Any, args: list[Val], kwargs: dict[str, Val]) -> Any:
         else:
             parts.append(atom)
     return (f, *parts)
-
-
-def is_numeric_list(value: Val) -> bool:
-    """Whether a value is a list or tuple of numbers or arrays, also nested: what NumPy makes an array of."""
-    if not isinstance(value.type, T.ListType | T.TupleType):
-        return False
-    if value.items is None:
-        item = value.type.item if isinstance(value.type, T.ListType) else T.UNKNOWN
-        return T.is_scalar(item) or isinstance(item, T.ArrayType)
-    return all(T.is_scalar(i.type) or isinstance(i.type, T.ArrayType) or is_numeric_list(i) for i in value.items)

@@ -25,7 +25,7 @@ from .known import compiled, names
 from .mutation import changes, may_change_arguments
 from .normal import inner_function, normal_form
 from .pure import never_raises, question_of
-from .select import ask, bind, display_name, takes_arrays
+from .select import ask, bind, display_name, is_numeric_list, takes_arrays
 from .values import Activation, Bound, Closure, Derived, Pulled, Val, Words, any_active, atom_of, captured, const
 
 if TYPE_CHECKING:
