@@ -79,9 +79,28 @@ def finish(value: Any, cotangent: Any) -> Any:
             cotangent = broadcast_like(cotangent, value)
         if cotangent.dtype != value.dtype and value.dtype.kind in "f":
             return cotangent.real.astype(value.dtype)
+        if cotangent.base is not None or not cotangent.flags.writeable:
+            return cotangent.copy()  # a view of something: the user may change what they get
     elif type(cotangent) is np.ndarray and cotangent.ndim == 0 and isinstance(value, float | int):
         return cotangent[()]
     return cotangent
+
+
+def distinct(cotangents: Any, *others: Any) -> Any:
+    """Cotangents of which no two are one array, nor one of some other arrays: the user may change what they get."""
+    return _distinct(cotangents, {id(other) for other in others})
+
+
+def _distinct(value: Any, seen: set[int]) -> Any:
+    if type(value) in (tuple, list):
+        return type(value)([_distinct(item, seen) for item in value])
+    if type(value) is dict:
+        return {key: _distinct(item, seen) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        if id(value) in seen:
+            return value.copy()
+        seen.add(id(value))
+    return value
 
 
 def sum_to(cotangent: Any, like: Any) -> Any:

@@ -5,6 +5,7 @@ is always the simplest, so that failures shrink), `random.Random` in a long hunt
 module with a function `f(x, y)`, its helpers, and two functions whose gradients are f's second and third derivatives.
 """
 
+# ruff: noqa: E501 (templates of source lines)
 from __future__ import annotations
 
 import textwrap

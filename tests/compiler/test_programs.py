@@ -1,5 +1,6 @@
 """What a person writes in a cell: small programs of one number, first and second derivatives, at points on all paths."""
 
+# ruff: noqa: B007, B905, E501, F841, F842, PIE804, RUF005 (users write such programs)
 from __future__ import annotations
 
 import math
@@ -635,6 +636,16 @@ def try_except_finally(x):
 def called_with_exceptions_inside(x):
     return try_except_finally(x) * x
 
+@at(2.0, fails="a constant assigned to the argument inside try: the handler's exit differentiates the old value")
+def constant_assigned_inside_try(x):
+    y = x
+    try:
+        x = -1.5
+        1 / 0
+    except ZeroDivisionError:
+        pass
+    return x * y
+
 @at(2.0, -2.0)
 def domain_error(x):
     try:
@@ -748,7 +759,7 @@ def unknown_name_in_one_arm(x):
         if x > 0:
             x = x * x
         else:
-            y = no_such_name  # noqa: F821
+            y = no_such_name
     except NameError:
         return x ** 3
     return x

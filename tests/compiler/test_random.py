@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,8 @@ from zad_jupyter import gradient, value_and_grad
 from zad_jupyter.rules import NoRuleError, UnsupportedError
 
 PROGRAMS = int(os.environ.get("ZAD_PROGRAMS", "150"))
-SECONDS = 4  # for one program, plain calls included
+SECONDS = 2  # for one program, plain calls included
+ALTOGETHER = float(os.environ.get("ZAD_SECONDS", "35"))
 POINTS = [(0.7131, -0.4519), (-1.3177, 0.6243), (1.9071, 1.1523)]  # not round: programs are full of round numbers
 numbers = itertools.count()
 
@@ -41,7 +43,7 @@ def limit(seconds: float) -> Iterator[None]:
         raise TooLong
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)  # again and again: a callback of gc swallows it
     try:
         yield
     finally:
@@ -116,10 +118,12 @@ def examine(module: Any) -> int:
     return compared
 
 
-@pytest.mark.timeout(max(300, 4 * PROGRAMS))
+@pytest.mark.timeout(max(300, int(2 * ALTOGETHER)))
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="needs signals")
 def test_random_programs(tmp_path: Path) -> None:
     outcomes: list[int] = []
+    end = time.monotonic() + ALTOGETHER
 
     @settings(
         max_examples=PROGRAMS, derandomize=True, database=None, deadline=None, phases=[Phase.generate],
@@ -128,7 +132,11 @@ def test_random_programs(tmp_path: Path) -> None:
     @given(st.data())
     def run(data: Any) -> None:
         random = data.draw(st.randoms(use_true_random=False, note_method_calls=False))
-        source = Writer(random.randrange).program()
+        writer = Writer(random.randrange, size=2, depth=2)
+        writer.left = 7
+        source = writer.program()
+        if time.monotonic() > end:
+            return  # after drawing: what is drawn must not depend on the clock
         try:
             outcomes.append(examine(load(source, tmp_path)))
         except Exception as error:
@@ -136,4 +144,5 @@ def test_random_programs(tmp_path: Path) -> None:
             raise
 
     run()
-    assert sum(outcomes) > PROGRAMS / 2, "too few of the programs could be compared"
+    assert sum(map(bool, outcomes)) > len(outcomes) / 2, "too few of the programs could be compared"
+    assert len(outcomes) > 20

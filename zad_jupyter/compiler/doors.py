@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types as pytypes
 from abc import get_cache_token
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import cotangents as C
+from ..rules import registry
 from . import cache, handlers, runtime, sites, tracebacks, transform
 from .cache import MISS, Entry
 from .calls import Call
@@ -189,7 +191,8 @@ class Pulled:
             parts = runtime.call_back(self.back, ybar)
         except BaseException as error:
             raise for_user(error) from None
-        return tuple(C.finish(arg, parts[i + 1]) for i, arg in enumerate(self.args) if i >= self.skip)
+        given = tuple(C.finish(arg, parts[i + 1]) for i, arg in enumerate(self.args) if i >= self.skip)
+        return C.distinct(given, ybar)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"<pullback of {self.name}>"
@@ -202,11 +205,24 @@ def pullback(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any
     copies = tuple(_copied(value) for value in given)
     site = runtime.Site((False, *wanted, *(False for _ in kwargs)), tuple(kwargs), None, None)
     try:
-        y, back = sites.lookup(site, f, (*copies, *kwargs.values()))
+        y, back = sites.lookup(site, own_body(f), (*copies, *kwargs.values()))
     except BaseException as error:
         raise for_user(error) from None
     shape = np.shape(y) if isinstance(y, np.ndarray | float | int | np.generic) else None
     return y, Pulled(back, copies, extra, shape, getattr(f, "__name__", "f"))
+
+
+def own_body(f: Any) -> Any:
+    """f itself; inside a rule of f, where f's own rule would call itself for ever, f's body."""
+    if not isinstance(f, pytypes.FunctionType) or f.__closure__:
+        return f
+    codes = {rule.function.__code__ for rule in registry.rules(f) if isinstance(rule.function, pytypes.FunctionType)}
+    frame = sys._getframe() if codes else None
+    while frame is not None:
+        if frame.f_code in codes:
+            return runtime.Body(f)
+        frame = frame.f_back
+    return f
 
 
 def _copied(value: Any) -> Any:

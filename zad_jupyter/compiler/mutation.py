@@ -29,6 +29,9 @@ FUNCTIONS = {np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_a
 NAMES = set().union(*METHODS.values()) | {"shuffle"}
 
 
+FRAMES = {eval, exec, locals, vars, dir, compile}
+
+
 def changes(f: Any, args: list[Val], kwargs: dict[str, Val]) -> str:
     """What a call changes in place, in words, or nothing."""
     if (
@@ -39,6 +42,8 @@ def changes(f: Any, args: list[Val], kwargs: dict[str, Val]) -> str:
             return f"`.{f.__name__}()`, which changes {_article(f)} in place"
         if f in FUNCTIONS:
             return f"`np.{f.__name__}`, which changes an array in place"
+    if isinstance(f, pytypes.BuiltinFunctionType) and f in FRAMES and len(args) < 2:
+        return f"`{f.__name__}`, which looks at the function that it stands in,"
     if "out" in kwargs and not isinstance(f, pytypes.FunctionType) and kwargs["out"].type != T.NONE:
         return "`out=`, which changes an array in place"
     if isinstance(f, np.ufunc) and len(args) > f.nin:

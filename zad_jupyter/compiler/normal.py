@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..rules.errors import UnsupportedError
+from ..rules.places import Place
 from . import intrinsics as I
 from . import source
 from .expressions import INPLACE, NAMES, Expressions, InnerDefinition
@@ -354,7 +355,7 @@ def normal_form(code: types.CodeType) -> Function:
     kind = kind_of(code)
     if kind:
         raise UnsupportedError(
-            f"{code.co_name} ({code.co_filename}:{code.co_firstlineno}) is {kind}; these cannot be differentiated yet. "
+            f"{code.co_name} ({Place(code.co_filename, code.co_firstlineno)}) is {kind}; these cannot be differentiated yet. "
             f"Write a rule for it, or return a list instead."
         )
     node = source.definition(code)

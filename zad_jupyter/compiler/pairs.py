@@ -42,6 +42,8 @@ def ir_of(f: Any, count: int) -> tuple[Function, dict[str, Any]]:
     out = Var("y")
     if isinstance(f, runtime.Attribute):
         return Function(f.__name__, params, [Op(out, Const(getattr), [params[0], Const(f.name)], {}, None)], out), {}
+    if isinstance(f, runtime.Asked):
+        return Function(f.__name__, params, [Op(out, Const(f.function), list(params), {}, None)], out), {}
     if isinstance(f, runtime.KeywordCall):
         cut = count - len(f.names)
         words: dict[str, Atom] = dict(zip(f.names, params[cut:], strict=True))

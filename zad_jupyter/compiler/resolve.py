@@ -369,7 +369,10 @@ class Resolve(ABC):
         defaults = [const(value) for value in f.__defaults__ or ()]
         words = {name: const(value) for name, value in (f.__kwdefaults__ or {}).items()}
         act = Activation(function, f.__globals__, pos, origin=f)
-        act.env.update(bind(self, function, args, kwargs, defaults, words, pos))
+        try:
+            act.env.update(bind(self, function, args, kwargs, defaults, words, pos))
+        except TypeError as error:
+            return self.fail(error, pos)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             act.env[function.free[name]] = names.read_cell(self, f, name, cell, pos)
         return self.body(act)
@@ -389,7 +392,10 @@ class Resolve(ABC):
             )
             return self.at_run_time(made, args, kwargs, pos)
         act = Activation(function, closure.activation.globals, pos)
-        act.env.update(bind(self, function, args, kwargs, closure.defaults, closure.keyword_defaults, pos))
+        try:
+            act.env.update(bind(self, function, args, kwargs, closure.defaults, closure.keyword_defaults, pos))
+        except TypeError as error:
+            return self.fail(error, pos)
         outer = closure.inner.outer
         for name, var in function.free.items():
             target = outer.locals.get(name) or outer.free[name]

@@ -109,6 +109,25 @@ class Attribute:
         return getattr(owner, self.name)
 
 
+class Asked:
+    """A call of a function as the registry decides it: for call sites, where nobody has asked yet."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.__name__ = getattr(function, "__name__", "f")
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
+
+
+class Body:
+    """A function without its rules: what its own rule means by `pullback(f, x)`."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.__name__ = function.__name__
+
+
 class KeywordCall:
     """A function that takes some of f's keywords as its last positional arguments."""
 

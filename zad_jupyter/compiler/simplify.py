@@ -20,7 +20,7 @@ from .ir import Assign, Atom, Block, Const, For, If, Op, Pop, Push, Rewind, Stmt
 
 DROPPABLE = {
     I.build_tuple, I.build_list, I.new_log, I.new_list, I.build_dict, C.add, C.scatter, C.gathered, C.picked, C.sum_to,
-    C.own_log, C.broadcast_like, C.real_part, C.seed_like, C.finish, C.zero_like,
+    C.own_log, C.broadcast_like, C.real_part, C.seed_like, C.finish, C.distinct, C.zero_like,
 }  # fmt: skip
 INTO_LOG = {C.add_to_log, C.add_at}
 SAME_DOMAIN = {math.sin: "finite", math.cos: "finite", math.tan: "finite"}

@@ -9,9 +9,11 @@ of each other, each the pair of the forward function of the one below. What they
 from __future__ import annotations
 
 import types as pytypes
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from ..rules import registry
 from . import generated, runtime
 from . import types as T
 from .cache import Identity, Pair
@@ -40,6 +42,10 @@ def lookup(site: runtime.Site, fn: Any, args: tuple[Any, ...]) -> Any:
     base = sites[-1]
     function, given, active, method = unbound(base, fn, args)
     cells = [] if generated.form_of(function) is not None else cell_values(function)
+    if isinstance(function, runtime.Body):
+        function = function.function
+    elif not cells or registry.snapshot().table(function) is not None:
+        function, cells = asked(function), []
     types = [T.type_of(value) for value in (*cells, *given)]
     flags = [want and T.differentiable(t) for want, t in zip((True,) * len(cells) + active, types, strict=True)]
     if not any(flags):
@@ -89,9 +95,7 @@ def _backwards(sites: list[runtime.Site], back: runtime.Back | None, ybar: Any) 
     return _tower(entry, types, [back.saved, bar], len(sites), runtime.Shape(of=back.shape))
 
 
-def unbound(
-    site: runtime.Site, fn: Any, args: tuple[Any, ...]
-) -> tuple[Any, tuple[Any, ...], tuple[bool, ...], bool]:
+def unbound(site: runtime.Site, fn: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tuple[bool, ...], bool]:
     """A method as the function in its class, with the object as the first argument."""
     active, method = site.active[1:], False
     owner = getattr(fn, "__self__", None)
@@ -106,6 +110,20 @@ def unbound(
     if site.keywords:
         fn = _with_keywords(fn, site.keywords)
     return fn, args, active, method
+
+
+_asked: weakref.WeakValueDictionary[Identity, runtime.Asked] = weakref.WeakValueDictionary()
+
+
+def asked(function: Any) -> Any:
+    """The call of a Python function as something that is compiled like a call in its caller: with its question."""
+    if not isinstance(function, pytypes.FunctionType) or generated.form_of(function) is not None:
+        return function
+    key = Identity(function)
+    found = _asked.get(key)
+    if found is None or found.function is not function:
+        found = _asked[key] = runtime.Asked(function)
+    return found
 
 
 _keyword_twins: dict[Any, Any] = {}

@@ -130,8 +130,6 @@ class Steps:
         rev.status = dict(self.assumed)
         with rev.into() as undo:
             forward = rev.block([stmt])
-            if not undo:
-                return [stmt]
             self.settle(stmt, undo)
         undo = drop_dead(undo, set(rev.bars.values()))
         if not undo:

@@ -294,21 +294,20 @@ def nested(inf: Resolve, fn: Val, args: list[Val], kwargs: dict[str, Val], wante
     resolved = Function(_name(fn), [], inner.out, inner.atom(result))
     inner.result = result
     if inner.dead:
-        for stmt in inner.out:
-            inf.out.append(stmt)
-        inf.dead = True
-        return Val(Const(None), T.NEVER)
-    check_scalar(resolved, inner)
-    done = joint(resolved, params)
+        done = Function(_name(fn), [], inner.out, Const(None))  # it always raises
+    else:
+        check_scalar(resolved, inner)
+        done = joint(resolved, params)
     act = Activation(done, {}, None)
     act.env.update(zip(inputs.params, inputs.values, strict=True))
     act.env.update({param: arg for param, arg in zip(params, args, strict=True) if param is not None})
     outer_node = inf.node
     inf.node = Call("recursed", f"derivative of {_name(fn)}")
     try:
-        return inf.body(act)
+        given = inf.body(act)
     finally:
         inf.node = outer_node
+    return Val(Const(None), T.NEVER) if inner.dead else given
 
 
 def _name(fn: Val) -> str:

@@ -30,6 +30,8 @@ def joint(function: Function, wanted: list[Var | None], seed: Atom | None = None
     forward = rev.block(function.body)
     given = [finished(rev, var) for var in wanted]
     grads = rev.emit(I.build_tuple, *given)
+    if sum(var is not None and not T.is_scalar(var.type) for var in wanted) or len(wanted) > 1:
+        grads = rev.emit(C.distinct, grads, *[var for var in wanted if var is not None and not T.is_scalar(var.type)])
     pair = rev.emit(I.build_tuple, result, grads)
     return Function(function.name, function.params, forward + rev.out, pair, function.file, function.line)
 

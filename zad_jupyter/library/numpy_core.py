@@ -121,7 +121,10 @@ for _function, _method, _cotangent in (
 reduction(np.max, np.ndarray.max, lambda x, axis, keepdims, out, g: (extreme(g, x, out, axis, keepdims), None, None))
 reduction(np.min, np.ndarray.min, lambda x, axis, keepdims, out, g: (extreme(g, x, out, axis, keepdims), None, None))
 
-for _function in (np.dot, operator.matmul):
+expression_rule(
+    np.dot, (np.ndarray, np.ndarray), lambda a, b, out, g: (dot_left(g, a, b), dot_right(g, a, b)), layer="shipped"
+)
+for _function in (operator.matmul,):
     expression_rule(
         _function, (np.ndarray, np.ndarray), lambda a, b, out, g: (left(g, a, b), right(g, a, b)), layer="shipped"
     )
@@ -305,7 +308,34 @@ def right(g: Any, a: Any, b: Any) -> Any:
 
 def untransposed(g: Any, axes: Any) -> Any:
     """A transpose turned back."""
-    return np.transpose(g) if axes is None else np.transpose(g, np.argsort(axes))
+    return np.transpose(g) if axes is None else np.transpose(g, inverse(axes))
+
+
+def inverse(axes: Any) -> Any:
+    """The order of axes that undoes another; negative axes count from the end."""
+    order = [axes] if isinstance(axes, int) else list(axes)
+    return np.argsort([axis % len(order) for axis in order])
+
+
+def dot_left(g: Any, a: Any, b: Any) -> Any:
+    """The cotangent of a in np.dot(a, b), which contracts the last axis of a with the last but one of b."""
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return sum_to(g * b, a)
+    if np.ndim(b) <= 2:
+        return left(g, a, b)
+    moved = np.moveaxis(b, -2, -1)
+    return np.tensordot(g, moved, (tuple(range(np.ndim(a) - 1, np.ndim(g))), tuple(range(np.ndim(b) - 1))))
+
+
+def dot_right(g: Any, a: Any, b: Any) -> Any:
+    """The cotangent of b in np.dot(a, b)."""
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return sum_to(g * a, b)
+    if np.ndim(a) <= 2 and np.ndim(b) <= 2:
+        return right(g, a, b)
+    rows = tuple(range(np.ndim(a) - 1))
+    product = np.tensordot(a, g, (rows, rows))
+    return product if np.ndim(b) == 1 else np.moveaxis(product, 0, -2)
 
 
 def pieces(g: Any, xs: Any, axis: Any) -> Any:

@@ -42,6 +42,8 @@ def get_attribute(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Po
     try:
         static = inspect.getattr_static(cls, name)
     except AttributeError:
+        if cls in (float, int, complex, np.ndarray, tuple, list, dict):  # Python's own error
+            return inf.emit(getattr, args, {}, T.UNKNOWN, False, pos)
         return other_attribute(inf, owner, name, args, pos)
     return class_attribute(inf, owner, cls, name, static, args, pos)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import derive, runtime
+from .. import derive, handlers, runtime
 from .. import intrinsics as I
 from .. import types as T
 from ..expressions import InnerDefinition
@@ -50,7 +50,9 @@ def is_definition(value: Any) -> bool:
     """Functions, classes and modules: what code refers to rather than computes with."""
     kinds = (pytypes.FunctionType, pytypes.BuiltinFunctionType, pytypes.ModuleType, type, np.ufunc, pytypes.MethodType,
              pytypes.MethodDescriptorType, pytypes.WrapperDescriptorType)  # fmt: skip
-    return isinstance(value, kinds) or type(value).__name__ == "_ArrayFunctionDispatcher"
+    return (
+        handlers.is_derivative(value) or isinstance(value, kinds) or type(value).__name__ == "_ArrayFunctionDispatcher"
+    )
 
 
 def guarded_type(value: Any) -> T.Type:
