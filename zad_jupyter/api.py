@@ -223,7 +223,7 @@ def adjoint_source(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> doors
     """The code that the compiler has written for gradient(f, *args): a string that displays as itself.
 
     >>> print(adjoint_source(lambda x: x * x, 3.0))
-    def gradient_lambda(f, x):
+    def gradient__lambda(f, x):
         return (x + x,)
     <BLANKLINE>
     """

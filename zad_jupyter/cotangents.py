@@ -140,6 +140,8 @@ def scatter(buffer: Any, container: Any, index: Any, cotangent: Any) -> Any:
     """
     if cotangent is None:
         return buffer
+    if isinstance(container, np.generic | float | int):  # indexed with (): the whole number
+        return cotangent if buffer is None else buffer + cotangent
     if isinstance(container, np.ndarray):
         if buffer is None:
             buffer = np.zeros(container.shape, cotangent_dtype(container, cotangent))
@@ -174,7 +176,9 @@ def only_item(count: int, index: int, cotangent: Any) -> Any:
 
 def picked(buffer: Any, index: Any) -> Any:
     """The part of a cotangent that belongs to `container[index]`."""
-    return None if buffer is None else buffer[index]
+    if buffer is None or isinstance(buffer, float | int):
+        return buffer
+    return buffer[index]
 
 
 def cotangent_dtype(container: np.ndarray, cotangent: Any) -> Any:

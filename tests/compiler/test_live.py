@@ -145,7 +145,6 @@ def test_rules_are_differentiated_as_they_are_written_residuals_included(noteboo
     assert notebook("grad(grad(fourth))(1.5)") == 8.0
 
 
-@pytest.mark.xfail(strict=True, reason="pullback(f, x) ignores a rule for f itself")
 def test_a_pullback_begins_with_the_rule_of_its_function(notebook):
     notebook.run("def f(x): return x * x")
     a_rule(notebook["f"], 10.0)

@@ -238,7 +238,7 @@ def break_continue_else(x):
         s = s * 2
     return s * s
 
-@at(0.3, 1.1)
+@at(0.25, 1.1)
 def while_true(x):
     n = 0
     while True:
@@ -282,7 +282,7 @@ def loop_that_never_runs(x):
         y = 0.0
     return y * x
 
-@at(1.1, -0.4, fails="a loop in one arm of an if in a loop: compiling never ends", hangs=True)
+@at(1.1, -0.4)
 def branch_in_loop_swaps_arms(x):
     y = math.cos(x)
     for i in range(4):
@@ -391,7 +391,7 @@ def append_and_sum(x):
         out.append(x ** i)
     return sum(out)
 
-@at(0.5, fails="second derivative of a list that is read while it grows")
+@at(0.5)
 def append_and_read_back(x):
     out = [x, x * x]
     for _ in range(3):
@@ -411,7 +411,7 @@ def comprehension(x):
 def nested_comprehension(x):
     return sum([a * b for a in [x, 2.0] for b in (x, x * x) if a > 0]) + sum([sum([x * j for j in range(i)]) for i in range(4)])
 
-@at(2.0, fails="max(list) has no second derivative")
+@at(2.0)
 def generator_that_is_used_up(x):
     return sum(x ** i for i in range(4)) + max(x * a for a in (1, 2)) + math.prod(x for _ in range(3))
 
@@ -419,7 +419,7 @@ def generator_that_is_used_up(x):
 def products(x):
     return math.prod([x, 2 * x, x * x]) + math.fsum([x, x * x])
 
-@at(1.3, fails="max(list) has no second derivative")
+@at(1.3)
 def sorted_and_extremes(x):
     xs = [x * x, x, 3 * x]
     return max(xs) * min(xs) + x
@@ -598,7 +598,7 @@ poly = Poly(1.0, -2.0, 0.5)
 def callable_object(x):
     return poly(x) + poly.twice(x)
 
-@at(0.8, fails="a static method reached through its class: RuntimeError")
+@at(0.8)
 def static_method_and_property(x):
     return Poly.cube(x) * poly.degree + poly.cube(x) * Poly.scale
 
@@ -636,7 +636,7 @@ def try_except_finally(x):
 def called_with_exceptions_inside(x):
     return try_except_finally(x) * x
 
-@at(2.0, fails="a constant assigned to the argument inside try: the handler's exit differentiates the old value")
+@at(2.0)
 def constant_assigned_inside_try(x):
     y = x
     try:
@@ -654,7 +654,7 @@ def domain_error(x):
         y = x * x
     return y * y * x
 
-@at(2.0, -2.0, fails="except (A, B): TypeError")
+@at(2.0, -2.0)
 def several_kinds_caught(x):
     try:
         y = math.sqrt(x)
@@ -723,7 +723,7 @@ def return_out_of_try(x):
             x = x + 0.5
     return x
 
-@at(2.0, 0.5, fails="assignments before an inner try are lost when the outer handler runs")
+@at(2.0, 0.5)
 def nested_try(x):
     y = x
     try:
@@ -739,7 +739,7 @@ def nested_try(x):
         y = y * x
     return y
 
-@at(2.0, 0.5, fails="assignments before an inner try are lost when the outer handler runs")
+@at(2.0, 0.5)
 def inner_try_then_raise(x):
     y = x
     try:
@@ -753,7 +753,7 @@ def inner_try_then_raise(x):
         y = y * x
     return y
 
-@at(2.0, -0.5, fails="NameError in one arm: gradient 0")
+@at(2.0, -0.5)
 def unknown_name_in_one_arm(x):
     try:
         if x > 0:
@@ -776,7 +776,7 @@ def loop_inside_try(x):
         s = s + i
     return s * s
 
-@at(2.0, fails="assignments in an inner try are lost in the outer handler")
+@at(2.0)
 def raise_from_and_again(x):
     y = x
     try:

@@ -325,5 +325,7 @@ def test_no_rule_shows_what_there_is_and_what_does_not_fit():
         f"    det(a: list)  {_.place}  ✗ a: wants list, got float\n"
         "  To give it one:\n"
         "    @rrule(det)\n"
-        "    def _(a: float): ...\n"
+        "    def _(a: float):\n"
+        "        y = ...\n"
+        "        def pullback(ybar): ...\n"
         "        return y, pullback")

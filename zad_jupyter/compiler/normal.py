@@ -355,7 +355,8 @@ def normal_form(code: types.CodeType) -> Function:
     kind = kind_of(code)
     if kind:
         raise UnsupportedError(
-            f"{code.co_name} ({Place(code.co_filename, code.co_firstlineno)}) is {kind}; these cannot be differentiated yet. "
+            f"{code.co_name} ({Place(code.co_filename, code.co_firstlineno)}) is {kind}; "
+            f"these cannot be differentiated yet. "
             f"Write a rule for it, or return a list instead."
         )
     node = source.definition(code)

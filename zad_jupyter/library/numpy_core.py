@@ -162,6 +162,9 @@ expression_rule(
     defaults={"axes": None},
     layer="shipped",
 )
+expression_rule(
+    np.flip, (Array, object), lambda x, axis, out, g: (np.flip(g, axis), None), defaults={"axis": None}, layer="shipped"
+)
 expression_rule(np.broadcast_to, (Array, object), lambda x, shape, out, g: (sum_to(g, x), None), layer="shipped")
 expression_rule(
     np.where,

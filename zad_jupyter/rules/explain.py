@@ -107,8 +107,8 @@ def no_rule(table: Table | None, f: Any, types: Types, keywords: Keywords, opted
             lines.append(f"    and {len(near) - 3} more")
     params = ", ".join([f"{_letter(i)}: {t.__name__}" for i, t in enumerate(types)]
                        + [f"{k}: {t.__name__}" for k, t in keywords])
-    return "\n".join([*lines, "  To give it one:", f"    @rrule({name})", f"    def _({params}): ...",
-                      "        return y, pullback"])
+    return "\n".join([*lines, "  To give it one:", f"    @rrule({name})", f"    def _({params}):",
+                      "        y = ...", "        def pullback(ybar): ...", "        return y, pullback"])
 
 
 def _own(table: Table, f: Any) -> Any:
