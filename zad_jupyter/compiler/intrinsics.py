@@ -86,10 +86,6 @@ def check_bound(value: Any, name: str) -> Any:
     return value
 
 
-def delete_name() -> Unbound:
-    return UNBOUND
-
-
 def raise_(exception: Any, cause: Any = UNBOUND) -> None:
     if cause is UNBOUND:
         raise exception

@@ -63,20 +63,10 @@ def finish(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | Non
     return made
 
 
-@handles(C.sum_to)
-def sum_to(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
-    cotangent, like = args
-    if all(t in T.SCALARS for t in (cotangent.type, like.type)):
-        return cotangent
-    return None
-
-
-@handles(C.broadcast_like)
-def broadcast_like(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
-    cotangent, like = args
-    if all(t in T.SCALARS for t in (cotangent.type, like.type)):
-        return cotangent
-    return None
+@handles(C.sum_to, C.broadcast_like)
+def resized(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+    """Among numbers there is no shape to bring a cotangent to."""
+    return args[0] if all(arg.type in T.SCALARS for arg in args) else None
 
 
 @handles(C.add_to_log)

@@ -114,8 +114,3 @@ def check_bound(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos 
         op = inf.last_op()
         op.derive = derive.Same(op.args[0])
     return checked
-
-
-@handles(I.delete_name)
-def delete_name(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
-    return Val(Const(I.UNBOUND), T.NEVER, maybe_unbound=True)
