@@ -20,8 +20,7 @@ from .compiler import doors, transform
 from .compiler.cache import MISS
 from .rules import non_differentiable
 
-_fast = doors.fast
-base_key = doors.base_key
+fast, base_key, fits, state = doors.fast, doors.base_key, doors.fits, doors.state
 
 
 def gradient(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -44,22 +43,23 @@ def gradient(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, 
     >>> gradient(lambda x, y: x * x * y, 3.0, 2.0)
     (12.0, 9.0)
     """
-    if get_cache_token() != doors.state.token:
+    if get_cache_token() != state.token:
         doors.ask_again()
-    if not kwargs:
-        own = id(f.__code__) if type(f) is FunctionType else base_key(f)
-        run = _fast.get((own, *map(type, args)))
-        if run is not None:
-            doors.state.last = run
-            try:
-                result = run(f, *args)
-            except BaseException as error:
-                __tracebackhide__ = True
-                raise doors.for_user(error) from None
+    run = fast.get(
+        id(f.__code__) if type(f) is FunctionType else f.key() if type(f) is Derivative else id(f)
+    )
+    if run is not None and not kwargs:
+        state.last = run
+        try:
+            result = run(f, *args)
             if result is not MISS:
                 return result
-    __tracebackhide__ = True  # IPython shows the user's own lines only
-    return doors.run(f, args, kwargs, (True,) * len(args), False)
+        except BaseException as error:
+            __tracebackhide__ = True  # IPython shows the user's own lines only
+            if fits(run, args):
+                raise doors.for_user(error) from None
+    __tracebackhide__ = True
+    return doors.run(f, args, kwargs, (True,) * len(args), False, fast)
 
 
 class Derivative:
@@ -71,37 +71,47 @@ class Derivative:
         self.f = f
         self.argnums = argnums
         self.with_value = with_value
-        self.mode = (argnums, with_value)
+        self.mode = (argnums, with_value, has_aux)
         self.has_aux = has_aux
+        self.runs = doors.runs_of(self.mode)
+        self.base, self.modes = (f.base, (*f.modes, self.mode)) if type(f) is Derivative else (f, (self.mode,))
+        self._known: tuple[Any, Any] = (None, None)  # the last answer of `key`, and what it holds for
         self.__name__ = getattr(f, "__name__", type(f).__name__) + "'"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True
-        result: Any = self._fast(args) if not kwargs and not self.has_aux else MISS
+        if get_cache_token() != state.token:
+            doors.ask_again()
+        f, argnums = self.f, self.argnums
+        run = self.runs.get(
+            id(f.__code__) if type(f) is FunctionType else f.key() if type(f) is Derivative else id(f)
+        )
+        result: Any = MISS
+        if run is not None and not kwargs and not self.has_aux:
+            state.last = run
+            try:
+                result = run(f, *args)
+            except BaseException as error:
+                __tracebackhide__ = True
+                if fits(run, args):
+                    raise doors.for_user(error) from None
         if result is MISS:
+            __tracebackhide__ = True
             if self.has_aux:
                 return self._with_aux(args, kwargs)
-            wanted = transform.positions(self.argnums, len(args))
-            result = doors.run(self.f, args, kwargs, wanted, self.with_value, self.mode)
+            wanted = transform.positions(argnums, len(args))
+            result = doors.run(f, args, kwargs, wanted, self.with_value, self.runs)
         if self.with_value:
-            return (result[0], _chosen(result[1], self.argnums))
-        return _chosen(result, self.argnums)
+            return (result[0], _chosen(result[1], argnums))
+        return result[argnums] if type(argnums) is int else _chosen(result, argnums)
 
-    def _fast(self, args: tuple[Any, ...]) -> Any:
-        """The result of an entry that is there already, or MISS."""
-        if get_cache_token() != doors.state.token:
-            doors.ask_again()
-        f = self.f
-        own = id(f.__code__) if type(f) is FunctionType else base_key(f)
-        run = _fast.get((own, self.mode, *map(type, args)))
-        if run is None:
-            return MISS
-        doors.state.last = run
-        try:
-            return run(f, *args)
-        except BaseException as error:
-            __tracebackhide__ = True
-            raise doors.for_user(error) from None
+    def key(self) -> Any:
+        """What a derivative is found by: the code of the innermost function, and what is wanted, order by order."""
+        base = self.base
+        inner = base.__code__ if type(base) is FunctionType else base
+        known = self._known
+        if inner is not known[0]:
+            known = self._known = (inner, (base_key(base), self.modes))
+        return known[1]
 
     def _with_aux(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         (value, aux), back = pullback(self.f, *args, **kwargs)

@@ -17,7 +17,10 @@ from .cache import MISS, Entry
 from .calls import Call
 from .transform import Wanted
 
-fast: dict[Any, Callable[..., Any]] = {}
+Runs = dict[Any, Callable[..., Any]]
+
+fast: Runs = {}  # of `gradient`: for each function what ran last, which checks by itself whether it fits the call
+_modes: dict[Any, Runs] = {}  # the same for `grad` and its kin, by what they want
 _lists: dict[Any, list[Entry]] = {}
 _of_run: dict[Callable[..., Any], Entry] = {}
 
@@ -38,6 +41,14 @@ def ask_again() -> None:
 
 
 state = State()
+
+
+def fits(run: Callable[..., Any], args: tuple[Any, ...]) -> bool:
+    """Whether a gradient was compiled for this number of arguments."""
+    count: int = run.__code__.co_argcount  # type: ignore[attr-defined]
+    return count == 1 + len(args)
+
+
 for_user = tracebacks.for_user
 
 
@@ -54,12 +65,17 @@ def unwrap(f: Any, args: tuple[Any, ...], wanted: Wanted) -> tuple[Any, tuple[An
     return f, args, wanted, 0
 
 
+def runs_of(mode: Any) -> Runs:
+    """What ran last for each function, among the derivatives that want the same."""
+    return _modes.setdefault(mode, {})
+
+
 def base_key(f: Any) -> Any:
     """What a function is found by: its code, since every run of a `lambda` makes another function of the same code."""
     if isinstance(f, pytypes.FunctionType):
         return id(f.__code__)
     if handlers.is_derivative(f):
-        return (base_key(f.f), f.mode)
+        return f.key()
     return id(f)
 
 
@@ -70,38 +86,36 @@ def kept(f: Any) -> Any:
     return f.__code__ if isinstance(f, pytypes.FunctionType) else f
 
 
-def key_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, value: bool, mode: Any) -> Any:
-    """Where the entry of a call is found; the shortest keys are those that `gradient` and `grad` build themselves."""
-    types = map(type, args)
-    if not kwargs and mode is not None:
-        return (base_key(f), mode, *types)
-    if not kwargs and not value and all(wanted):
-        return (base_key(f), *types)
-    return (base_key(f), (wanted, value, tuple((name, type(word)) for name, word in kwargs.items())), *types)
+def key_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, value: bool) -> Any:
+    """Where the entries of a call are found."""
+    words = tuple((name, type(word)) for name, word in kwargs.items())
+    return (base_key(f), (wanted, value, words), *map(type, args))
 
 
-def run(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, value: bool, mode: Any = None) -> Any:
+def run(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, value: bool, runs: Runs) -> Any:
     """The gradient of f (with its value, if that is asked for), compiled if it is not yet.
 
     Args:
         f: the function; args, kwargs: its arguments.
         wanted: for each positional argument whether its gradient is wanted.
         value: give (value, gradient).
-        mode: what the caller's own key holds in place of `wanted` and `value`, if it has one.
+        runs: where the caller looks first the next time.
     """
     __tracebackhide__ = True
     if get_cache_token() != state.token:
         ask_again()
     f, args, wanted, extra = unwrap(f, args, wanted)
-    key = key_of(f, args, kwargs, wanted, value, mode if not extra else None)
+    key = key_of(f, args, kwargs, wanted, value)
+    if kwargs or extra:
+        runs = {}
     given = (f, *args, *kwargs.values())
     for entry in _lists.get(key, ()):
         result = _call(entry.run, given)
         if result is not MISS:
-            fast[key] = state.last = entry.run
+            runs[key[0]] = state.last = entry.run
             return _without(result, extra, value)
     entry = compiled(f, args, kwargs, wanted, value, key)
-    state.last = entry.run
+    runs[key[0]] = state.last = entry.run
     result = _call(entry.run, given)
     if result is MISS:
         raise RuntimeError(
@@ -139,7 +153,6 @@ def compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Want
             cache.drop(old)
         found.insert(0, entry)
         del found[8:]
-        fast[key] = entry.run
         _of_run[entry.run] = entry
         cache.add_entry(entry)
     return entry
@@ -149,8 +162,9 @@ def _forget(entry: Entry) -> None:
     found = _lists.get(entry.key)
     if found is not None and entry in found:
         found.remove(entry)
-        if fast.get(entry.key) is entry.run:
-            del fast[entry.key]
+        for runs in (fast, *_modes.values()):
+            if runs.get(entry.key[0]) is entry.run:
+                del runs[entry.key[0]]
         if not found:
             del _lists[entry.key]
     _of_run.pop(entry.run, None)
@@ -253,7 +267,7 @@ class Source(str):
 def entry_for(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
     """The entry of gradient(f, *args), compiled but not run."""
     f, args, wanted, _ = unwrap(f, args, (True,) * len(args))
-    key = key_of(f, args, kwargs, wanted, False, None)
+    key = key_of(f, args, kwargs, wanted, False)
     for entry in _lists.get(key, ()):
         if cache.usable_now(entry, f):
             return entry
@@ -262,7 +276,7 @@ def entry_for(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
 
 def source(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Source:
     entry = entry_for(f, args, kwargs)
-    texts = [made.text for part in sorted(entry.everything(), key=lambda e: e is not entry) for made in part.code]
+    texts = [made.derivative for part in sorted(entry.everything(), key=lambda e: e is not entry) for made in part.code]
     return Source("\n".join(texts))
 
 

@@ -216,8 +216,8 @@ class Emitter(Written):
         params = [self.name(param) for param in self.function.params]
         self.line = 2
         self.body = []
-        for text in guards:
-            self.guard(text)
+        if guards:
+            self.guard(" and ".join(guards))
         missing = list(Assigned(self.function).missing)
         if missing:
             self.statement(
@@ -243,10 +243,10 @@ class Emitter(Written):
         node = ast.FunctionDef(
             title, arguments, self.body, [], None, lineno=1, col_offset=0, end_lineno=self.line, end_col_offset=1
         )
-        return define(name, node, self.namespace, self.positions)
+        return define(name, node, self.namespace, self.positions, guarded=bool(guards))
 
     def guard(self, text: str) -> None:
-        test = ast.parse(text, mode="eval").body
+        test = ast.parse(f"not ({text})", mode="eval").body
         part: Any  # those that have a place
         for part in ast.walk(test):
             if hasattr(part, "lineno"):

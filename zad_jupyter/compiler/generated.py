@@ -38,15 +38,28 @@ class Late:
 class Generated:
     """A compiled function with its text and the table from its instructions to the user's source."""
 
-    def __init__(self, function: Any, tree: ast.Module, filename: str, positions: list[Pos | None]) -> None:
+    def __init__(
+        self, function: Any, tree: ast.Module, filename: str, positions: list[Pos | None], guarded: bool
+    ) -> None:
         self.function = function
         self.tree = tree
         self.filename = filename
         self.positions = positions
+        self.guarded = guarded  # its first statement leaves when the function does not fit the call
 
     @property
     def text(self) -> str:
         return ast.unparse(self.tree) + "\n"
+
+    @property
+    def derivative(self) -> str:
+        """The text without the check in front: what a person would have written."""
+        if not self.guarded:
+            return self.text
+        [node] = self.tree.body
+        assert isinstance(node, ast.FunctionDef)
+        bare = ast.FunctionDef(node.name, node.args, node.body[1:], [], None, lineno=1, col_offset=0)
+        return ast.unparse(ast.Module([bare], [])) + "\n"
 
     def position(self, code: pytypes.CodeType, lasti: int) -> Pos | None:
         """The user's position of an instruction."""
@@ -55,7 +68,7 @@ class Generated:
         return self.positions[column] if column is not None and 0 < column < len(self.positions) else None
 
 
-def define(name: str, node: ast.FunctionDef, namespace: dict[str, Any], positions: list[Pos | None]) -> Generated:
+def define(name: str, node: ast.FunctionDef, namespace: dict[str, Any], positions: list[Pos | None], guarded: bool) -> Generated:
     """Make the function of a syntax tree, and remember it under a file name of its own.
 
     Args:
@@ -63,13 +76,14 @@ def define(name: str, node: ast.FunctionDef, namespace: dict[str, Any], position
         node: the whole definition.
         namespace: the function's globals.
         positions: the user's position for each column number in the tree.
+        guarded: the first statement is a check that the function fits its call.
     """
     filename = f"<zad {name} {next(_numbers)}>"
     tree = ast.Module([node], [])
     namespace.setdefault("__name__", f"zad {name}")
     defined: dict[str, Any] = {}
     exec(compile(tree, filename, "exec"), namespace, defined)
-    made = Generated(defined[node.name], tree, filename, positions)
+    made = Generated(defined[node.name], tree, filename, positions, guarded)
     _generated[filename] = made
     linecache.cache[filename] = (lambda: made.text,)  # asked for the text only when somebody looks
     return made

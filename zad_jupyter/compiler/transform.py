@@ -87,31 +87,37 @@ def compile_joint(
         holder.out = final.body
         final.result = holder.atom(grads)
         final.body = drop_dead(final.body, {final.result} if isinstance(final.result, Var) else set())
-    made = guarded(final, entry)
+    made = guarded(final, entry, [type(arg) for arg in args])
     entry.run, entry.code = made.function, [*entry.code, made]
     entry.unknowns = context.unknowns
     entry.seconds = time.perf_counter() - began
     return entry
 
 
-def guarded(function: Function, entry: Entry) -> Generated:
-    """The Python function, which first checks every guard of the entry and of those whose code it calls."""
+def guarded(function: Function, entry: Entry, classes: Sequence[type]) -> Generated:
+    """The Python function, which first checks that it fits: the arguments, and every guard of the entry and of those
+    whose code it calls."""
     emitter = Emitter(function)
     emitter.namespace["MISS"] = MISS
     emitter.taken |= {"f", "MISS"}
     emitter.names[function.params[0]] = "f"
-    names = [emitter.name(p) for p in function.params]
-    guards = [f"not ({text})" for text in _argument_guards(function.params, names, emitter)]
+    guards = _argument_guards(function.params[1:], classes, emitter)
     for part in entry.everything():
-        guards += [f"not ({text})" for text in part.guards.texts(emitter.constant)]
+        guards += part.guards.texts(emitter.constant)
     return emitter.compile(f"gradient {entry.name}", guards)
+
+
+_ruled: tuple[int, frozenset[int]] = (-1, frozenset())
 
 
 def has_ruled_twin(f: pytypes.FunctionType) -> bool:
     """Whether a rule exists for f or for another function made by the same line: then entries must tell them apart."""
-    return any(
-        rule.layer == "user" and getattr(rule.target, "__code__", None) is f.__code__ for rule in registry.rules()
-    )
+    global _ruled
+    generation = registry.generation
+    if _ruled[0] != generation:
+        codes = (getattr(rule.target, "__code__", None) for rule in registry.rules() if rule.layer == "user")
+        _ruled = generation, frozenset(id(code) for code in codes if code is not None)
+    return id(f.__code__) in _ruled[1]
 
 
 def innermost(f: Any, param: Var) -> Top:
@@ -127,13 +133,15 @@ def _names(f: Any) -> list[str]:
     return list(code.co_varnames[: code.co_argcount]) if code is not None else []
 
 
-def _argument_guards(params: list[Var], names: list[str], emitter: Emitter) -> list[str]:
-    """What the types of the arguments alone do not say: dtype and dimensions, and what containers hold."""
+def _argument_guards(params: Sequence[Var], classes: Sequence[type], emitter: Emitter) -> list[str]:
+    """The classes of the arguments, and what they do not say: dtype and dimensions, and what containers hold."""
     from .guards import matches
 
     texts = []
-    for param, name in zip(params, names, strict=True):
-        type_ = param.type
+    for param, cls in zip(params, classes, strict=False):  # keyword arguments follow; their classes are in the key
+        texts.append(f"type({emitter.name(param)}) is {emitter.constant(cls)}")
+    for param in params:
+        type_, name = param.type, emitter.name(param)
         if isinstance(type_, T.ArrayType):
             texts.append(f"{name}.ndim == {type_.ndim} and {name}.dtype.char == {type_.dtype!r}")
         elif isinstance(type_, T.TupleType | T.ListType):

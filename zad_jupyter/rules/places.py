@@ -6,6 +6,7 @@ them under; everything else is a file.
 """
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import dataclass
 from types import FrameType
@@ -99,8 +100,14 @@ def owner_of_file(filename: str | None, module: str = "") -> Owner:
     if cell is not None:
         return Owner("cell", cell.cell_id or f"unnamed:{filename}", cell.label)
     name = filename or "<unknown>"
-    path = f"<{name}>" if is_interactive(name) else os.path.realpath(name)
+    path = f"<{name}>" if is_interactive(name) else _real(name)
     return Owner("file", f"{path}#{module}", os.path.basename(name))
+
+
+@functools.lru_cache(1024)
+def _real(name: str) -> str:
+    """The path behind links; the first answer stays, so that what a file defines keeps its owner."""
+    return os.path.realpath(name)
 
 
 def module_frame(frame: FrameType | None) -> FrameType | None:

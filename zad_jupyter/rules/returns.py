@@ -1,14 +1,16 @@
 """How can a rule end? Read from its source, since bytecode cannot tell.
 
 `return None`, a bare `return` and falling off the end are one and the same to Python; to us the first is an
-opt-out and the other two are mistakes. So the AST of the rule function is read, once per code object. Source is
-trusted only if compiling it gives the very code the function has; without it, every None counts as an opt-out.
+opt-out and the other two are mistakes. So, unless every way out visibly gives a tuple, the AST of the rule function
+is read, once per code object. Source is trusted only if compiling it gives the very code the function has; without it, every None counts as an opt-out.
 """
 from __future__ import annotations
 import __future__
 
 import ast
 import copy
+import dis
+import inspect
 import linecache
 import weakref
 from collections.abc import Iterator
@@ -42,6 +44,14 @@ class Endings:
 
 UNKNOWN = Endings(only_none=False, says_nothing=False, may_opt_out=True, may_fall_off=False, node=None)
 
+# What nearly every rule is: each `return` has a tuple behind it.
+ONLY_TUPLES = Endings(only_none=False, says_nothing=False, may_opt_out=False, may_fall_off=False, node=None)
+
+_BUILD_TUPLE, _RETURN = dis.opmap["BUILD_TUPLE"], dis.opmap["RETURN_VALUE"]
+_SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_CONSTANT = {dis.opmap[name] for name in ("RETURN_CONST",) if name in dis.opmap}         # Python 3.12 and 3.13
+
+
 class _Index(NamedTuple):
     """The functions of a file by their first line and name, and the names that it imports at its top level."""
 
@@ -60,11 +70,25 @@ def endings_of(function: FunctionType) -> Endings:
     # By identity: code objects compare equal across files, and even `return` and `return None` do.
     if known is not None and known[0]() is code:
         return known[1]
-    node = find_node(code)
-    endings = UNKNOWN if node is None else read_endings(node)
+    if _gives_only_tuples(code):
+        endings = ONLY_TUPLES
+    else:
+        node = find_node(code)
+        endings = UNKNOWN if node is None else read_endings(node)
     key = id(code)
     _known[key] = weakref.ref(code, lambda _: _known.pop(key, None)), endings
     return endings
+
+
+def _gives_only_tuples(code: CodeType) -> bool:
+    """Whether bytecode alone shows that every way out gives a tuple. No's are to be looked into."""
+    operations = code.co_code[::2]
+    returns = [i for i, operation in enumerate(operations) if operation == _RETURN]
+    if not returns or code.co_flags & _SUSPENDS or not _CONSTANT.isdisjoint(operations):
+        return False
+    if any(operations[i - 1] != _BUILD_TUPLE for i in returns):
+        return False
+    return not {2 * i for i in returns} & set(dis.findlabels(code.co_code))      # `return x and (x, x)` jumps past it
 
 
 def read_endings(node: FunctionNode) -> Endings:
