@@ -20,7 +20,7 @@ from .compiler import doors, transform
 from .compiler.cache import MISS
 from .rules import non_differentiable
 
-fast, base_key, fits, state = doors.fast, doors.base_key, doors.fits, doors.state
+fast, base_key, misfit, state = doors.fast, doors.base_key, doors.misfit, doors.state
 
 
 def gradient(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -56,7 +56,7 @@ def gradient(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, 
                 return result
         except BaseException as error:
             __tracebackhide__ = True  # IPython shows the user's own lines only
-            if fits(run, args):
+            if not misfit(run, error):
                 raise doors.for_user(error) from None
     __tracebackhide__ = True
     return doors.run(f, args, kwargs, (True,) * len(args), False, fast)
@@ -74,7 +74,9 @@ class Derivative:
         self.mode = (argnums, with_value, has_aux)
         self.has_aux = has_aux
         self.runs = doors.runs_of(self.mode)
-        self.base, self.modes = (f.base, (*f.modes, self.mode)) if type(f) is Derivative else (f, (self.mode,))
+        inner = f if type(f) is Derivative else None
+        self.base: Any = f if inner is None else inner.base  # the innermost function
+        self.modes: tuple[Any, ...] = (self.mode,) if inner is None else (*inner.modes, self.mode)
         self._known: tuple[Any, Any] = (None, None)  # the last answer of `key`, and what it holds for
         self.__name__ = getattr(f, "__name__", type(f).__name__) + "'"
 
@@ -92,7 +94,7 @@ class Derivative:
                 result = run(f, *args)
             except BaseException as error:
                 __tracebackhide__ = True
-                if fits(run, args):
+                if not misfit(run, error):
                     raise doors.for_user(error) from None
         if result is MISS:
             __tracebackhide__ = True

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import linecache
 import math
 from typing import Any
 
@@ -381,3 +383,41 @@ def test_no_derivative_flows_through_stop_gradient():
     same(gradient(lambda a: np.sum(a * stop_gradient(a)), np.array([1.0, 2.0])), (np.array([1.0, 2.0]),))
     assert grad(grad(lambda x: x**2 * stop_gradient(x)))(3.0) == 6.0
     assert stop_gradient(4.0) == 4.0
+
+
+def test_a_global_that_is_gone_is_a_name_error_and_one_that_comes_back_is_used():
+    names = {"k": 3.0}
+    exec("def f(x): return k * x", names)
+    linecache.cache["<string>"] = (0, None, ["def f(x): return k * x\n"], "<string>")
+    assert gradient(names["f"], 1.0) == (3.0,)
+    del names["k"]
+    with pytest.raises(NameError, match="'k' is not defined"):
+        gradient(names["f"], 1.0)
+    names["k"] = 4.0
+    assert gradient(names["f"], 1.0) == (4.0,)
+
+
+def test_a_type_error_of_the_call_itself_runs_the_function_once():
+    runs = itertools.count()
+
+    def f(x):
+        next(runs)
+        return x + len(3)  # type: ignore[arg-type]
+
+    for calls in (1, 3, 5):
+        with pytest.raises(TypeError, match="has no len"):
+            gradient(f, 1.0)
+        assert next(runs) == calls
+
+
+def test_arguments_of_other_types_and_numbers_each_get_their_own_gradient():
+    def f(x, *rest):
+        return x * sum(rest, 2.0)
+
+    d = grad(f)
+    for _ in range(2):
+        assert gradient(f, 3.0) == (2.0,)
+        assert gradient(f, 3.0, 4.0) == (6.0, 3.0)
+        assert gradient(f, 3) == (2.0,)
+        assert gradient(f, np.array(3.0)) == (2.0,)
+        assert (d(3.0), d(3.0, 4.0), d(3.0, 4.0, 5.0)) == (2.0, 6.0, 11.0)

@@ -194,13 +194,12 @@ def test_a_function_of_c_without_a_rule_is_refused_by_name(notebook) -> None:
     assert lines_of(caught.value) == [("f", 3)]
 
 
-@pytest.mark.xfail(strict=True, reason="the suggested rule is no Python: `...` and then an indented return")
 def test_the_rule_that_an_error_suggests_is_python(notebook) -> None:
     notebook.run("def f(x): return math.lgamma(x)")
     with pytest.raises(NoRuleError, match="lgamma") as caught:
         gradient(notebook["f"], 2.0)
     text = str(caught.value)
-    compile(textwrap.dedent(text[text.index("  @rrule") :]), "suggestion", "exec")
+    compile(textwrap.dedent(text[text.index("    @rrule") :]), "suggestion", "exec")
 
 
 # ---------------------------------------------------------------------------------------- the errors of the user's code
@@ -304,6 +303,8 @@ RAISES = [
     ("return x.nothing", AttributeError),
     ("return math.nothing(x)", AttributeError),
     ("return x + 'a'", TypeError),
+    ("for a, b in zip([x, x], [x], strict=True): y = a * b\n    return y", ValueError),
+    ("for a, b in zip([x], [x, 1.0], strict=True): y = a * b\n    return y", ValueError),
     ("return x(1)", TypeError),
     ("a, b = [x, x, x]\n    return a", ValueError),
     ("a, b = x\n    return a", TypeError),
@@ -319,9 +320,7 @@ RAISES = [
     ("return int('a') * x", ValueError),
 ]
 RAISES_FAILS = {
-    "for i in range(0): y = x\n    return y": "the line is that of the loop and not that of the use",
     "return {'a': x}['b']": "dicts that hold differentiated values",
-    "return x + 'a'": "UFuncTypeError of NumPy in place of TypeError",
 }
 
 
@@ -404,3 +403,10 @@ def test_the_text_of_the_line_can_be_read_in_the_traceback(notebook) -> None:
 def test_nan_is_not_an_error() -> None:
     assert math.isnan(gradient(lambda x: x * float("nan"), 1.0)[0])
     assert np.isnan(gradient(lambda a: np.sum(a * np.nan), np.ones(2))[0]).all()
+
+
+def test_appending_to_a_list_from_outside_is_refused_by_name(notebook) -> None:
+    notebook.run("seen = []\ndef f(x):\n    seen.append(1)\n    return x")
+    with pytest.raises(UnsupportedError, match=r"`\.append\(\)`, which changes a list in place at cell 1:3"):
+        gradient(notebook["f"], 2.0)
+    assert notebook["seen"] == []

@@ -79,7 +79,7 @@ def test_not_implemented_is_an_error_where_it_is_needed_and_never_zero(notebook)
     assert "cell 1" in str(caught.value)
 
 
-@pytest.mark.xfail(strict=True, reason="NotImplemented is refused also where the cotangent is not needed")
+
 def test_not_implemented_is_no_error_where_it_is_not_needed(notebook):
     notebook.run("""
         def f(x, y): return x * y

@@ -326,6 +326,7 @@ def test_no_rule_shows_what_there_is_and_what_does_not_fit():
         "  To give it one:\n"
         "    @rrule(det)\n"
         "    def _(a: float):\n"
-        "        y = ...\n"
-        "        def pullback(ybar): ...\n"
+        "        y = det(a)\n"
+        "        def pullback(ybar):\n"
+        "            return ...\n"
         "        return y, pullback")

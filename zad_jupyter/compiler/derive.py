@@ -176,6 +176,7 @@ class Pullback:
     args: list[Atom]
 
     def reverse(self, rev: Reverser, op: Op, g: Atom) -> None:
+        self.call.needed = tuple(isinstance(arg, Var) and arg.active for arg in self.args)
         cotangents = rev.emit(pullbacks.apply_pullback, Const(self.call), self.pullback, g, *self.args)
         for index, arg in enumerate(self.args):
             if isinstance(arg, Var) and arg.active:

@@ -15,6 +15,7 @@ from ..rules import registry
 from . import cache, handlers, runtime, sites, tracebacks, transform
 from .cache import MISS, Entry
 from .calls import Call
+from .emit import FIRST_LINE
 from .transform import Wanted
 
 Runs = dict[Any, Callable[..., Any]]
@@ -43,10 +44,14 @@ def ask_again() -> None:
 state = State()
 
 
-def fits(run: Callable[..., Any], args: tuple[Any, ...]) -> bool:
-    """Whether a gradient was compiled for this number of arguments."""
-    count: int = run.__code__.co_argcount  # type: ignore[attr-defined]
-    return count == 1 + len(args)
+def misfit(run: Callable[..., Any], error: BaseException) -> bool:
+    """Whether an error says that a gradient does not fit its call: another number of arguments, or its check failed
+    (a global that is gone). Nothing of the user's has run then."""
+    if not isinstance(error, KeyError | ValueError | AttributeError | TypeError) or error.__traceback__ is None:
+        return False
+    inside = error.__traceback__.tb_next
+    code = run.__code__
+    return inside is None or (inside.tb_frame.f_code is code and inside.tb_lineno == FIRST_LINE)
 
 
 for_user = tracebacks.for_user
@@ -135,6 +140,8 @@ def _call(run: Callable[..., Any], given: tuple[Any, ...]) -> Any:
     try:
         return run(*given)
     except BaseException as error:
+        if misfit(run, error):
+            return MISS
         raise for_user(error) from None
 
 

@@ -19,6 +19,7 @@ from .generated import Generated, define
 from .ir import Assign, Block, Const, For, Handler, If, Op, Pop, Push, Rewind, Try, Var, While
 from .written import Written, move
 
+FIRST_LINE = 2  # of a generated body: where the check stands
 MAX_FOLDED = 12  # operations in one generated expression: more is no longer read at a glance
 
 
@@ -106,6 +107,9 @@ class Emitter(Written):
         self.flush()
         node = ast.For(self.target([stmt.target]), source, [], [])
         self.header(node, source)
+        number = self.place(stmt.pos)  # asking an iterator for its next item may raise, too
+        source.col_offset, source.end_col_offset = number, number + 1
+        node.col_offset, node.end_col_offset = number, number + 1
         node.body = self.loop_body(stmt.body, stmt.stop)
 
     def loop_body(self, block: Block, stop: Var | None) -> list[ast.stmt]:
@@ -214,7 +218,7 @@ class Emitter(Written):
             guards: expressions that must all be true, else the function gives MISS.
         """
         params = [self.name(param) for param in self.function.params]
-        self.line = 2
+        self.line = FIRST_LINE
         self.body = []
         if guards:
             self.guard(" and ".join(guards))

@@ -68,7 +68,9 @@ class Generated:
         return self.positions[column] if column is not None and 0 < column < len(self.positions) else None
 
 
-def define(name: str, node: ast.FunctionDef, namespace: dict[str, Any], positions: list[Pos | None], guarded: bool) -> Generated:
+def define(
+    name: str, node: ast.FunctionDef, namespace: dict[str, Any], positions: list[Pos | None], guarded: bool
+) -> Generated:
     """Make the function of a syntax tree, and remember it under a file name of its own.
 
     Args:

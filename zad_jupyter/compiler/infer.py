@@ -126,8 +126,8 @@ class Inference(Resolve):
             self.tests[op.out] = op.args[0]
 
     def stmt_assign(self, stmt: Assign) -> None:
-        if stmt.pos is not None and self.act.call_pos is not None:
-            self.here = called_from(stmt.pos, self.act.call_pos)
+        if stmt.pos is not None:
+            self.here = called_from(stmt.pos, self.act.call_pos) if self.act.call_pos is not None else stmt.pos
         value = self.read(stmt.value)
         frames = [slots for act, slots in self.slots if act is self.act and stmt.target in slots]
         if frames:

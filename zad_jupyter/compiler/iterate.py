@@ -7,6 +7,8 @@ with a rule like any other. A short tuple is unrolled: its items may have differ
 from __future__ import annotations
 
 import operator
+import types as pytypes
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,8 +99,12 @@ def element_type(inf: Inference, source: Val) -> T.Type:
 
 def by_index(inf: Inference, stmt: For, source: Val) -> None:
     """A loop over indices, for sequences whose items are differentiated."""
-    count = length(inf, source, stmt)
-    indices = inf.emit(range, [count], {}, T.Exact(range), False, stmt.pos)  # ours, not a call of the user's
+    if isinstance(source.what, Iterable) and source.what.strict:
+        counts = [length(inf, part, stmt) for part in source.what.parts]
+        indices = inf.emit(strict_range, counts, {}, T.Exact(pytypes.GeneratorType), False, stmt.pos)
+    else:
+        count = length(inf, source, stmt)
+        indices = inf.emit(range, [count], {}, T.Exact(range), False, stmt.pos)  # ours, not a call of the user's
     index = Var("i", T.INT)
 
     def begin() -> None:
@@ -108,6 +114,12 @@ def by_index(inf: Inference, stmt: For, source: Val) -> None:
         return For(index, inf.atom(indices), body, stop, stmt.pos)
 
     inf.loop(stmt, begin, build)
+
+
+def strict_range(*counts: int) -> Iterator[int]:
+    """The indices of a strict `zip`, which finds out at its end that the lengths differ."""
+    for indices in zip(*map(range, counts), strict=True):
+        yield indices[0]
 
 
 def length(inf: Inference, source: Val, stmt: For) -> Val:

@@ -41,6 +41,7 @@ class RuleCall:
         slots: the arguments in the order in which they are passed.
         expected: how many positional cotangents the pullback has to give.
         names: of the rule's positional parameters.
+        needed: for each slot, whether its cotangent is used.
     """
 
     def __init__(self, rule: Any, pos: Pos | None, binding: tuple[Any, ...]) -> None:
@@ -49,6 +50,7 @@ class RuleCall:
         self.direct = not (rule.may_opt_out or rule.may_fall_off)
         self.slots: list[Slot] = []
         self.names: list[str] = []
+        self.needed: tuple[bool, ...] = ()
         self.expected = 0
         skipped = False
         for parameter, part in zip(inspect.signature(rule.function).parameters.values(), binding, strict=True):
@@ -130,8 +132,10 @@ def checked(call: RuleCall, result: Any, *args: Any) -> tuple[Any, ...]:
         given = f"{len(result)} cotangent{'s' * (len(result) != 1)}"
         raise wrong(call, f"returned {given} for {call.expected} argument{'s' * (call.expected != 1)}", _listing(call))
     cotangents = []
-    for slot, value in zip(call.slots, args, strict=True):
+    for slot, value, needed in zip(call.slots, args, call.needed, strict=True):
         part = words.get(slot.name) if slot.place == -1 else None if slot.place < 0 else result[slot.place]
+        if part is NotImplemented and not needed:
+            part = None
         cotangents.append(fit(call, slot.name, part, value))
     return tuple(cotangents)
 

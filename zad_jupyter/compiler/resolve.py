@@ -332,6 +332,7 @@ class Resolve(ABC):
         if not isinstance(f, pytypes.FunctionType):
             error = answer.error()
             self.record("error", f, args, pos, answer.rule, note="no rule")
+            self.emit(f, args, kwargs, T.UNKNOWN, False, pos)  # if the call itself raises, that is the user's error
             return self.fail(error, pos)
         node = self.record(outcome, f, args, pos, answer.rule)
         try:

@@ -85,17 +85,18 @@ def builder_names(statements: list[ast.stmt], parameters: set[str]) -> set[str]:
     Such a list is a log: appending to it is reversed by taking the last cotangent off. A list that is also reachable
     through another name, a container or a closure is not among these.
     """
-    grown, others = set(), set(parameters)
+    grown, made, others = set(), set(), set(parameters)
     allowed: set[int] = set()
     for node in own_nodes(statements):
         name = _appended(node)
         if name is not None:
             grown.add(name.id)
             allowed.add(id(name))
-        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and _fresh_list(node.value):
-            allowed.add(id(node.targets[0]))
-        elif isinstance(node, ast.AnnAssign) and node.value is not None and _fresh_list(node.value):
-            allowed.add(id(node.target))
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _fresh_list(node.value):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if len(targets) == 1 and isinstance(targets[0], ast.Name):
+                made.add(targets[0].id)
+                allowed.add(id(targets[0]))
         elif isinstance(node, ast.Call) and _called(node.func) in CONSUMERS | {"len"}:
             allowed |= {id(arg) for arg in node.args}
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
@@ -112,7 +113,7 @@ def builder_names(statements: list[ast.stmt], parameters: set[str]) -> set[str]:
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and id(node) not in allowed:
                 others.add(node.id)
-    return grown - others
+    return (grown & made) - others
 
 
 def _called(node: ast.expr) -> str:

@@ -104,7 +104,7 @@ def guarded(function: Function, entry: Entry, classes: Sequence[type]) -> Genera
     guards = _argument_guards(function.params[1:], classes, emitter)
     for part in entry.everything():
         guards += part.guards.texts(emitter.constant)
-    return emitter.compile(f"gradient {entry.name}", guards)
+    return emitter.compile(f"gradient {entry.name}", guards or ["True"])  # the first line is the check, always
 
 
 _ruled: tuple[int, frozenset[int]] = (-1, frozenset())

@@ -117,6 +117,7 @@ class Iterable:
 
     kind: str
     parts: list[Val]
+    strict: bool = False
 
 
 def value_of(value: Val) -> Any:

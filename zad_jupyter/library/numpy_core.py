@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from ..cotangents import scatter, sum_to
 from ..rules import expression_rule, non_differentiable, registry, scalar_rule
+from .scalars import SCALAR
 
-Array = np.ndarray | Number
+Array = np.ndarray | SCALAR
 
 
 def both(f: Callable[..., Any], cotangents: Callable[..., Any]) -> None:

@@ -16,9 +16,11 @@ import numpy as np
 
 from ..rules import expression_rule, non_differentiable, scalar_rule
 
+SCALAR = Number | bool | np.bool_  # `x * (x > 0)`: a bool is no Number to us, but arithmetic takes it for one
+
 
 def rule(f: Callable[..., Any], *partials: Callable[..., Any] | None) -> None:
-    scalar_rule(f, *partials, types=(Number,) * len(partials), layer="shipped")
+    scalar_rule(f, *partials, types=(SCALAR,) * len(partials), layer="shipped")
 
 
 rule(operator.add, lambda a, b, out: 1.0, lambda a, b, out: 1.0)

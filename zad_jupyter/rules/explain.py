@@ -107,8 +107,12 @@ def no_rule(table: Table | None, f: Any, types: Types, keywords: Keywords, opted
             lines.append(f"    and {len(near) - 3} more")
     params = ", ".join([f"{_letter(i)}: {t.__name__}" for i, t in enumerate(types)]
                        + [f"{k}: {t.__name__}" for k, t in keywords])
+    letters = [_letter(i) for i in range(len(types))]
+    names = ", ".join(letters + [f"{k}={k}" for k, _ in keywords])
+    bars = ", ".join(["..." for _ in letters + list(keywords)])
     return "\n".join([*lines, "  To give it one:", f"    @rrule({name})", f"    def _({params}):",
-                      "        y = ...", "        def pullback(ybar): ...", "        return y, pullback"])
+                      f"        y = {name}({names})", "        def pullback(ybar):",
+                      f"            return {bars}", "        return y, pullback"])
 
 
 def _own(table: Table, f: Any) -> Any:

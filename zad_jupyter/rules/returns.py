@@ -2,7 +2,8 @@
 
 `return None`, a bare `return` and falling off the end are one and the same to Python; to us the first is an
 opt-out and the other two are mistakes. So, unless every way out visibly gives a tuple, the AST of the rule function
-is read, once per code object. Source is trusted only if compiling it gives the very code the function has; without it, every None counts as an opt-out.
+is read, once per code object. Source is trusted only if compiling it gives the very code the function has; without
+it, every None counts as an opt-out.
 """
 from __future__ import annotations
 import __future__
@@ -88,7 +89,8 @@ def _gives_only_tuples(code: CodeType) -> bool:
         return False
     if any(operations[i - 1] != _BUILD_TUPLE for i in returns):
         return False
-    return not {2 * i for i in returns} & set(dis.findlabels(code.co_code))      # `return x and (x, x)` jumps past it
+    jumps = dis.findlabels(code.co_code)      # type: ignore[arg-type]      # bytes, says its documentation
+    return {2 * i for i in returns}.isdisjoint(jumps)               # `return x and (x, x)` jumps past the tuple
 
 
 def read_endings(node: FunctionNode) -> Endings:

@@ -35,7 +35,11 @@ def apply_pullback(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: P
     result = inf.with_items(inf.call(pullback, [ybar], {}, pos), pos)
     if len(given) == 1 and result.type in T.SCALARS:
         return inf.build((result,), pos=pos)
-    if result.items is not None and len(result.items) == len(given) and isinstance(result.type, T.TupleType):
+    whole = result.items is not None and len(result.items) == len(given) and isinstance(result.type, T.TupleType)
+    if whole and all(
+        item.type in (*T.SCALARS, T.NONE) and value.type in T.SCALARS  # an array's shape is known only when it is there
+        for item, value in zip(result.items or (), given, strict=True)
+    ):
         return result
     made = inf.emit(pullbacks.checked, [head, result, *given], {}, T.TupleType((T.UNKNOWN,) * len(given)), True, pos)
     op = inf.last_op()

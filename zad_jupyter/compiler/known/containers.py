@@ -191,9 +191,10 @@ def length(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | Non
 
 def iterable(kind: str) -> Handler:
     def handler(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
-        if kwargs or not (any_active(args) or any(isinstance(a.what, Iterable) for a in args)):
+        strict = kind == "zip" and kwargs.keys() == {"strict"} and isinstance(kwargs["strict"].atom, Const)
+        if (kwargs and not strict) or not (any_active(args) or any(isinstance(a.what, Iterable) for a in args)):
             return None
-        return Val(None, T.UNKNOWN, True, None, Iterable(kind, args))
+        return Val(None, T.UNKNOWN, True, None, Iterable(kind, args, strict and bool(value_of(kwargs["strict"]))))
 
     return handler
 
