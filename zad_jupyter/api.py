@@ -56,7 +56,7 @@ def gradient(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, 
                 return result
         except BaseException as error:
             __tracebackhide__ = True  # IPython shows the user's own lines only
-            if not misfit(run, error):
+            if not misfit(error):
                 raise doors.for_user(error) from None
     __tracebackhide__ = True
     return doors.run(f, args, kwargs, (True,) * len(args), False, fast)
@@ -94,7 +94,7 @@ class Derivative:
                 result = run(f, *args)
             except BaseException as error:
                 __tracebackhide__ = True
-                if not misfit(run, error):
+                if not misfit(error):
                     raise doors.for_user(error) from None
         if result is MISS:
             __tracebackhide__ = True

@@ -15,14 +15,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..rules import Change, registry
+from ..rules import Change, Generation, registry
 from . import types as T
 from .calls import Call
 from .generated import Generated, forget
 from .guards import Guards
 
 MISS = object()
-lock = threading.RLock()
+compiling = threading.RLock()  # one thread compiles at a time; who holds it may take `lock`, never the other way round
+lock = threading.RLock()  # of the tables of entries: held for moments, so that a change of rules waits for no compiler
 
 
 @dataclass(eq=False)
@@ -35,7 +36,9 @@ class Entry:
         questions: what the registry was asked, with the answers.
         guards: what must still be so at every call.
         tree: the selection tree, as far as it is known without running.
-        links: other entries whose code this one calls.
+        links: other entries whose code this one calls; callers: the entries that call this one's.
+        asks: whether its code may ask the registry while it runs.
+        checked: the number of the generation that last gave the same answers.
     """
 
     key: Any
@@ -44,9 +47,12 @@ class Entry:
     guards: Guards = field(default_factory=Guards)
     tree: Call | None = None
     links: set[Entry] = field(default_factory=set)
+    callers: weakref.WeakSet[Entry] = field(default_factory=weakref.WeakSet)
     run: Any = None
     code: list[Generated] = field(default_factory=list)
     alive: bool = True
+    asks: bool = False
+    checked: int = -1
     unknowns: int = 0
     seconds: float = 0.0
     code_key: int | None = None  # the id of the differentiated function's code
@@ -112,11 +118,14 @@ _dropped: list[Callable[[Entry], None]] = []
 
 def add_entry(entry: Entry) -> None:
     """Remember an entry, and by which functions' rules it can be made wrong."""
-    _entries[entry] = None
-    for function, _, _ in entry.questions:
-        _by_function.setdefault(function, set()).add(entry)
-    if entry.code_key is not None:
-        _by_code.setdefault(entry.code_key, set()).add(entry)
+    with lock:
+        _entries[entry] = None
+        for function, _, _ in entry.questions:
+            _by_function.setdefault(function, set()).add(entry)
+        if entry.code_key is not None:
+            _by_code.setdefault(entry.code_key, set()).add(entry)
+        for other in entry.links:
+            other.callers.add(entry)
 
 
 def on_drop(callback: Callable[[Entry], None]) -> None:
@@ -133,14 +142,20 @@ def usable_now(entry: Entry, f: Any) -> bool:
     return entry.alive and all(part.alive and part.guards.hold(f) for part in entry.everything())
 
 
-def drop(entry: Entry) -> None:
-    """Forget an entry and every one that calls its code."""
-    todo = [entry]
+def drop(entry: Entry) -> list[Entry]:
+    """Forget an entry and every one that calls its code; gives those that were alive."""
+    with lock:
+        return _drop(entry)
+
+
+def _drop(entry: Entry) -> list[Entry]:
+    dropped, todo = [], [entry]
     while todo:
         gone = todo.pop()
         if not gone.alive:
             continue
         gone.alive = False
+        dropped.append(gone)
         registry.count("drops")
         _entries.pop(gone, None)
         for function, _, _ in gone.questions:
@@ -155,12 +170,22 @@ def drop(entry: Entry) -> None:
             forget(made.filename)
         for callback in _dropped:
             callback(gone)
-        todo += [other for other in _entries if gone in other.links]
+        todo += gone.callers
+    return dropped
 
 
-def still_true(entry: Entry) -> bool:
+def true_for(entry: Entry, now: Generation) -> bool:
+    """Whether a generation answers the questions of an entry, and of all whose code it calls, as they were answered."""
+    if entry.checked == now.number:
+        return True
+    if not all(still_true(part, now) for part in entry.everything()):
+        return False
+    entry.checked = now.number
+    return True
+
+
+def still_true(entry: Entry, now: Generation) -> bool:
     """Ask an entry's questions again."""
-    now = registry.snapshot()
     for (function, types, keywords), answer in entry.questions.items():
         f = function.get()
         if f is None:
@@ -178,19 +203,25 @@ def entries() -> list[Entry]:
 
 def changed(functions: tuple[Any, ...]) -> list[Entry]:
     """The registry has changed what it says of some functions: drop exactly the entries that now would differ."""
+    with lock:
+        return _changed(functions)
+
+
+def _changed(functions: tuple[Any, ...]) -> list[Entry]:
+    now = registry.snapshot()
     asked: dict[Entry, None] = {}
     for f in functions:
         for entry in _by_function.get(Identity(f), ()):
             asked[entry] = None
-    before = set(_entries)
+    dropped: list[Entry] = []
     for f in functions:  # entries made for another function of the same code never asked about this one
         for entry in list(_by_code.get(id(getattr(f, "__code__", None)), ())):
             if entry not in asked:
-                drop(entry)
+                dropped += drop(entry)
     for entry in asked:
-        if entry.alive and not still_true(entry):
-            drop(entry)
-    return [entry for entry in before if not entry.alive]
+        if entry.alive and not still_true(entry, now):
+            dropped += drop(entry)
+    return dropped
 
 
 def _rules_changed(change: Change) -> None:

@@ -6,8 +6,7 @@ import types as pytypes
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..rules import registry
-from . import generated, runtime
+from . import generated, running, runtime
 from . import types as T
 from .cache import Entry, Identity, Pair, summary
 from .ir import Function, Var, walk
@@ -55,7 +54,7 @@ class Context:
         self.tracing = tracing
         self.unknowns = 0
         self.size = 0
-        self.generation = registry.snapshot()
+        self.generation = running.generation()
         self.top: Top | None = None
 
     def is_top(self, f: Any) -> bool:

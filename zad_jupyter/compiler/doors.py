@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import cotangents as C
 from ..rules import registry
-from . import cache, handlers, runtime, sites, tracebacks, transform
+from . import cache, generated, handlers, running, runtime, sites, tracebacks, transform
 from .cache import MISS, Entry
 from .calls import Call
 from .emit import FIRST_LINE
@@ -36,22 +36,28 @@ class State:
 def ask_again() -> None:
     """A class was registered with an ABC: put every entry's questions again."""
     state.token = get_cache_token()
-    for entry in cache.entries():
-        if entry.alive and not cache.still_true(entry):
-            cache.drop(entry)
+    now = registry.snapshot()
+    with cache.lock:
+        for entry in cache.entries():
+            if entry.alive and not cache.still_true(entry, now):
+                cache.drop(entry)
 
 
 state = State()
 
 
-def misfit(run: Callable[..., Any], error: BaseException) -> bool:
+def misfit(error: BaseException) -> bool:
     """Whether an error says that a gradient does not fit its call: another number of arguments, or its check failed
     (a global that is gone). Nothing of the user's has run then."""
     if not isinstance(error, KeyError | ValueError | AttributeError | TypeError) or error.__traceback__ is None:
         return False
     inside = error.__traceback__.tb_next
-    code = run.__code__
-    return inside is None or (inside.tb_frame.f_code is code and inside.tb_lineno == FIRST_LINE)
+    while inside is not None:
+        made = generated.find(inside.tb_frame.f_code.co_filename)
+        if made is not None:
+            return made.guarded and inside.tb_lineno == FIRST_LINE
+        inside = inside.tb_next
+    return True
 
 
 for_user = tracebacks.for_user
@@ -113,20 +119,32 @@ def run(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, v
     key = key_of(f, args, kwargs, wanted, value)
     if kwargs or extra:
         runs = {}
-    given = (f, *args, *kwargs.values())
-    for entry in _lists.get(key, ()):
-        result = _call(entry.run, given)
-        if result is not MISS:
-            runs[key[0]] = state.last = entry.run
-            return _without(result, extra, value)
-    entry = compiled(f, args, kwargs, wanted, value, key)
-    runs[key[0]] = state.last = entry.run
-    result = _call(entry.run, given)
-    if result is MISS:
-        raise RuntimeError(
-            f"the gradient of {entry.name} does not fit the call it was compiled for; please report this"
-        )
+    with running.Scope() as asked:
+        given = (f, *args, *kwargs.values())
+        for entry in (*_lists.get(key, ()), *running.private(asked).get(key, ())):
+            result = _call(entry.run, given) if cache.true_for(entry, asked) else MISS
+            if result is not MISS:
+                break
+        else:
+            entry = compiled(f, args, kwargs, wanted, value, key)
+            result = _call(entry.run, given)
+            if result is MISS:
+                raise RuntimeError(
+                    f"the gradient of {entry.name} does not fit the call it was compiled for; please report this"
+                )
+    state.last = entry.run
+    _remember(runs, key[0], entry)
     return _without(result, extra, value)
+
+
+def _remember(runs: Runs, own: Any, entry: Entry) -> None:
+    """Let the next call find an entry at once, unless somebody could then find what is not of his generation."""
+    if cache.lock.acquire(blocking=False):
+        try:
+            if entry.alive and not running.others_behind():
+                runs[own] = entry.run
+        finally:
+            cache.lock.release()
 
 
 def _without(result: Any, extra: int, value: bool) -> Any:
@@ -140,7 +158,7 @@ def _call(run: Callable[..., Any], given: tuple[Any, ...]) -> Any:
     try:
         return run(*given)
     except BaseException as error:
-        if misfit(run, error):
+        if misfit(error):
             return MISS
         raise for_user(error) from None
 
@@ -148,12 +166,18 @@ def _call(run: Callable[..., Any], given: tuple[Any, ...]) -> Any:
 def compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, value: bool, key: Any) -> Entry:
     """Compile an entry and put it where calls find it."""
     __tracebackhide__ = True
-    with cache.lock:
+    with cache.compiling:
         try:
             entry = transform.compile_joint(f, args, kwargs, wanted, value)
         except Exception as error:
             raise for_user(error) from None
-        entry.key, entry.keep = key, kept(f)
+    entry.key, entry.keep = key, kept(f)
+    asked = running.generation()
+    with cache.lock:
+        if asked is not registry.snapshot():
+            running.private(asked).setdefault(key, []).insert(0, entry)
+            entry.checked = asked.number
+            return entry
         entry.code_key = id(entry.keep) if isinstance(entry.keep, pytypes.CodeType) else None
         found = _lists.setdefault(key, [])
         for old in [old for old in found if not cache.usable_now(old, f)]:
@@ -162,6 +186,8 @@ def compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Want
         del found[8:]
         _of_run[entry.run] = entry
         cache.add_entry(entry)
+        if not cache.true_for(entry, registry.snapshot()):  # changed in the meantime: for this one call only
+            cache.drop(entry)
     return entry
 
 
@@ -200,6 +226,7 @@ class Pulled:
         self.skip = skip  # leading arguments that are not the caller's: the object of a method
         self.shape = shape
         self.name = name
+        self.generation = running.generation()
 
     def __call__(self, ybar: Any) -> tuple[Any, ...]:
         __tracebackhide__ = True
@@ -209,7 +236,8 @@ class Pulled:
                 f"got {np.shape(ybar)}"
             )
         try:
-            parts = runtime.call_back(self.back, ybar)
+            with running.Scope(self.generation):
+                parts = runtime.call_back(self.back, ybar)
         except BaseException as error:
             raise for_user(error) from None
         given = tuple(C.finish(arg, parts[i + 1]) for i, arg in enumerate(self.args) if i >= self.skip)
@@ -226,11 +254,12 @@ def pullback(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any
     copies = tuple(_copied(value) for value in given)
     site = runtime.Site((False, *wanted, *(False for _ in kwargs)), tuple(kwargs), None, None)
     try:
-        y, back = sites.lookup(site, own_body(f), (*copies, *kwargs.values()))
+        with running.Scope():
+            y, back = sites.lookup(site, own_body(f), (*copies, *kwargs.values()))
+            shape = np.shape(y) if isinstance(y, np.ndarray | float | int | np.generic) else None
+            return y, Pulled(back, copies, extra, shape, getattr(f, "__name__", "f"))
     except BaseException as error:
         raise for_user(error) from None
-    shape = np.shape(y) if isinstance(y, np.ndarray | float | int | np.generic) else None
-    return y, Pulled(back, copies, extra, shape, getattr(f, "__name__", "f"))
 
 
 def own_body(f: Any) -> Any:
@@ -292,10 +321,11 @@ def traced(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, 
     f, args, wanted, extra = unwrap(f, args, (True,) * len(args))
     root = Call("error", getattr(f, "__name__", "f"))
     try:
-        with cache.lock:
-            entry = transform.compile_joint(f, args, kwargs, wanted, True, tracing=True)
-        root = entry.tree or root
-        result = entry.run(f, *args, *kwargs.values())
+        with running.Scope():
+            with cache.compiling:
+                entry = transform.compile_joint(f, args, kwargs, wanted, True, tracing=True)
+            root = entry.tree or root
+            result = entry.run(f, *args, *kwargs.values())
     except Exception as error:
         return None, None, root, for_user(error)
     value, grads = _without(result, extra, True)

@@ -54,6 +54,19 @@ def set_pulled(call: Callable[[Resolve, Pulled, Val, Pos | None], Val]) -> None:
     _call_pulled[:] = [call]
 
 
+_doors: set[str] = set()
+
+
+def set_doors(*doors: Any) -> None:
+    """The functions that compile when they are called."""
+    _doors.update(door.__module__ for door in doors)
+
+
+def is_door(f: Any) -> bool:
+    """Whether calling f may compile: one of the doors, or what a door has made."""
+    return getattr(f, "__module__", None) in _doors
+
+
 def pulled_call(inf: Resolve, pulled: Pulled, args: list[Val], pos: Pos | None) -> Val:
     return _call_pulled[0](inf, pulled, args[0], pos)
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 import types as pytypes
-from typing import Any
+from typing import Any, TypeGuard
 
-from ..rules import registry
-from . import cache, generated, runtime
+from ..rules import Generation, registry
+from . import cache, generated, running, runtime
 from . import types as T
+from .asking import asks
 from .cache import Entry, Pair
 from .calls import Call
 from .context import Context, is_active
@@ -70,9 +71,10 @@ def inactive(params: list[Var]) -> list[Val]:
 class Pairs:
     """Forward and reverse of callees, by function, types and which arguments are active."""
 
-    def __init__(self, traced: bool = False) -> None:
+    def __init__(self, traced: bool = False, kept: bool = False) -> None:
         self.entries: dict[Any, Pair] = {}
-        self.traced = traced  # of one traced gradient: every call is counted, and nothing is kept
+        self.traced = traced  # of one traced gradient: every call is counted
+        self.kept = kept  # until a rule changes
 
     def get(
         self, f: Any, types: list[T.Type], active: list[bool], cells: int, compiling: frozenset[Any] = frozenset(),
@@ -95,14 +97,18 @@ class Pairs:
         )
         own = f if closure is not None else function.code or f
         key = (id(own), tuple(T.key(t) for t in types), tuple(active), cells, site)
-        found = self.entries.get(key)
-        if found is not None and found.alive:
-            if isinstance(found.forward, Late):
+        asked = running.generation()
+        if self._fits(found := self.entries.get(key), asked):
+            return found
+        if self.kept and asked is not registry.snapshot():
+            return _of(asked).get(f, types, active, cells, compiling, closure, site)
+        with cache.compiling:
+            found = self.entries.get(key)
+            if found is not None and isinstance(found.forward, Late):  # this thread is compiling it: a recursion
                 found.recursive = True
                 return found
-            if cache.usable(found):
+            if self._fits(found, asked):  # compiled by another thread while this one waited
                 return found
-        with cache.lock:
             entry = Pair(key, getattr(f, "__name__", str(f)))
             entry.keep = (own, f if not isinstance(f, pytypes.FunctionType) else None)
             entry.forward, entry.reverse = Late(entry.name), Late(entry.name)
@@ -112,9 +118,14 @@ class Pairs:
             except BaseException:
                 self.entries.pop(key, None)
                 raise
-            if not self.traced:
+            if self.kept:
                 cache.add_entry(entry)
         return entry
+
+    def _fits(self, found: Pair | None, asked: Generation) -> TypeGuard[Pair]:
+        if found is None or isinstance(found.forward, Late):
+            return False
+        return cache.usable(found) and cache.true_for(found, asked)
 
     def compile(
         self, entry: Pair, f: Any, function: Function, names: dict[str, Any], types: list[T.Type], active: list[bool],
@@ -126,7 +137,7 @@ class Pairs:
         resolved = self.read(entry, function, names, params, cells, compiling, closure)
         entry.forward.result_type = entry.result_type
         forward, reverse = split(resolved, list(params))
-        context = Context(entry, pairs, compiling)
+        context = Context(entry, pairs if self.traced else self, compiling)
         done, value = optimised(context, forward, inactive(forward.params))
         done.result_type = value.type
         saved_type = value.items[1].type if value.items is not None else T.UNKNOWN
@@ -147,6 +158,7 @@ class Pairs:
             entry.code.append(made)
             late.resolve(made.function)
         entry.forward, entry.reverse = entry.forward.target, entry.reverse.target
+        entry.asks = asks(done.body) or asks(back.body)
         entry.unknowns = context.unknowns
         entry.seconds = time.perf_counter() - began
 
@@ -158,7 +170,7 @@ class Pairs:
         outside = [Val(p, p.type or T.UNKNOWN, p.active) for p in params[:cells]]
         for attempt in range(8):
             assumed = entry.result_type
-            context = Context(entry, self if self.traced else pairs, compiling, tracing=self.traced)
+            context = Context(entry, self, compiling, tracing=self.traced)
             inference = Inference(context, True, Call("recursed", entry.name))
             entry.tree = inference.node
             free = (
@@ -206,7 +218,14 @@ def _param_names(f: Any, function: Function, cells: int) -> list[str]:
     return [*list(function.free)[:cells], *[p.name for p in function.params]]
 
 
-pairs = Pairs()
+def _of(asked: Generation) -> Pairs:
+    """The pairs of a generation that is no longer today's."""
+    store = running.private(asked)
+    found: Pairs = store.setdefault("pairs", Pairs())
+    return found
+
+
+pairs = Pairs(kept=True)
 
 
 def _forget(entry: Entry) -> None:

@@ -13,8 +13,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from ..rules import registry
-from . import generated, runtime
+from . import generated, running, runtime
 from . import types as T
 from .cache import Identity, Pair
 from .context import cell_values
@@ -44,7 +43,7 @@ def lookup(site: runtime.Site, fn: Any, args: tuple[Any, ...]) -> Any:
     cells = [] if generated.form_of(function) is not None else cell_values(function)
     if isinstance(function, runtime.Body):
         function = function.function
-    elif not cells or registry.snapshot().table(function) is not None:
+    elif not cells or running.generation().table(function) is not None:
         function, cells = asked(function), []
     types = [T.type_of(value) for value in (*cells, *given)]
     flags = [want and T.differentiable(t) for want, t in zip((True,) * len(cells) + active, types, strict=True)]

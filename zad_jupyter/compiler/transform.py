@@ -14,8 +14,9 @@ from typing import Any
 
 from .. import cotangents as C
 from ..rules import registry
-from . import derive, handlers, known, runtime
+from . import cache, derive, handlers, known, running, runtime
 from . import types as T
+from .asking import asks
 from .cache import MISS, Entry
 from .calls import Call
 from .context import Context, Top
@@ -88,10 +89,22 @@ def compile_joint(
         final.result = holder.atom(grads)
         final.body = drop_dead(final.body, {final.result} if isinstance(final.result, Var) else set())
     made = guarded(final, entry, [type(arg) for arg in args])
-    entry.run, entry.code = made.function, [*entry.code, made]
+    entry.asks = asks(final.body)
+    asking = any(part.asks for part in entry.everything())
+    entry.run, entry.code = scoped(made.function, entry) if asking else made.function, [*entry.code, made]
     entry.unknowns = context.unknowns
     entry.seconds = time.perf_counter() - began
     return entry
+
+
+def scoped(run: Callable[..., Any], entry: Entry) -> Callable[..., Any]:
+    """A gradient that asks the registry while it runs: always the same generation, which has to agree with its code."""
+
+    def gradient(*given: Any) -> Any:
+        with running.Scope() as asked:
+            return run(*given) if cache.true_for(entry, asked) else MISS
+
+    return gradient
 
 
 def guarded(function: Function, entry: Entry, classes: Sequence[type]) -> Generated:
@@ -365,6 +378,7 @@ def register(gradient: Any, pullback: Any, doors: Sequence[tuple[Any, bool]], ki
     handlers.handles(gradient)(handle_gradient)
     handlers.handles(pullback)(handle_pullback)
     handlers.set_pulled(call_pulled)
+    handlers.set_doors(gradient, pullback)
     for door, with_value in doors:
         handlers.handles(door)(make(door, with_value))
     handlers.set_derivatives(

@@ -269,10 +269,13 @@ class Draft:
 
     def _entries(self) -> dict[Any, Entry]:
         """The answers that still hold: those of functions whose tables this step has not replaced."""
-        gone = {identity(f) for f in self.asked}
-        stale = {id(self.base.tables[h]) for h in self.replaced if h in self.base.tables}
-        return {key: entry for key, entry in self.base.entries().items()
-                if key not in gone and (entry.table is None or id(entry.table) not in stale)}
+        found = self.base.entries()
+        for handle in self.replaced:
+            for tables in (self.base.tables, self.tables):
+                self.asked += tables[handle].functions() if handle in tables else ()
+        for f in self.asked:
+            found.pop(identity(f), None)
+        return found
 
 
 def replaces(rule: Rule, old: Rule) -> bool:

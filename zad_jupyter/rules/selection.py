@@ -164,8 +164,7 @@ class Generation:
 
     def entries(self) -> dict[Any, Entry]:
         """What is remembered, for the next generation to go on with."""
-        token = get_cache_token()
-        return {k: e for k, e in list(self._entries.items()) if e.token == token and e.ref() is not None}
+        return dict(self._entries)
 
     def find(self, f: Any) -> Handle | None:
         """The handle under which f is known, if it is."""
