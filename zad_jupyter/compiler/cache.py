@@ -11,17 +11,18 @@ from __future__ import annotations
 import threading
 import types as pytypes
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..rules import Change, Generation, registry
+from ..rules import Change, Generation, display_name, registry
 from . import types as T
 from .calls import Call
 from .generated import Generated, forget
 from .guards import Guards
 
 MISS = object()
+MAX_PATH = 40  # calls within calls that are looked through to tell why something was dropped
 compiling = threading.RLock()  # one thread compiles at a time; who holds it may take `lock`, never the other way round
 lock = threading.RLock()  # of the tables of entries: held for moments, so that a change of rules waits for no compiler
 
@@ -108,6 +109,39 @@ def summary(table: Any) -> Any:
     return None if table is None else frozenset(id(rule) for rule in table.rules())
 
 
+class Dropped(NamedTuple):
+    """A compiled derivative that a change has made void, for people.
+
+    Attributes:
+        name: of the function that was differentiated.
+        path: from it, call by call, to what changed, as far as it is known without running.
+    """
+
+    name: str
+    path: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " ← ".join(self.path) or self.name
+
+
+def told(entry: Entry, functions: Iterable[Any]) -> Dropped:
+    """A dropped entry, with the way from its function to one of those that changed."""
+    names = {display_name(f) for f in functions}
+    path = _path(entry.tree, names, 0) if entry.tree is not None else ()
+    return Dropped(entry.name, path or (entry.name,))
+
+
+def _path(node: Call, names: set[str], depth: int) -> tuple[str, ...]:
+    if node.function in names:
+        return (node.function,)
+    if depth < MAX_PATH:
+        for child in node.children:
+            found = _path(child, names, depth + 1)
+            if found:
+                return (node.function, *found)
+    return ()
+
+
 # -- living with change
 
 _entries: dict[Entry, None] = {}
@@ -126,6 +160,14 @@ def add_entry(entry: Entry) -> None:
             _by_code.setdefault(entry.code_key, set()).add(entry)
         for other in entry.links:
             other.callers.add(entry)
+
+
+def by_code(entry: Entry, code_key: int) -> None:
+    """Find an entry by another code object of its function."""
+    if entry.code_key is not None:
+        _by_code.get(entry.code_key, set()).discard(entry)
+    entry.code_key = code_key
+    _by_code.setdefault(code_key, set()).add(entry)
 
 
 def on_drop(callback: Callable[[Entry], None]) -> None:
@@ -224,8 +266,26 @@ def _changed(functions: tuple[Any, ...]) -> list[Entry]:
     return dropped
 
 
+def patched(functions: Collection[tuple[Any, pytypes.CodeType]]) -> list[Dropped]:
+    """Functions got other code in place: drop what was compiled of them, and tell what that was.
+
+    Args:
+        functions: each with the code it had.
+    """
+    keys = {("code", id(f)) for f, _ in functions}
+    codes = {id(code) for _, code in functions}
+    dropped: list[Entry] = []
+    with lock:
+        for entry in list(_entries):
+            if entry.code_key in codes or not keys.isdisjoint(entry.guards.parts):
+                dropped += drop(entry)
+    return [told(entry, [f for f, _ in functions]) for entry in dropped if not isinstance(entry, Pair)]
+
+
 def _rules_changed(change: Change) -> None:
-    changed(change.functions)
+    for entry in changed(change.functions):
+        if not isinstance(entry, Pair):
+            change.dropped.append(told(entry, change.functions))
 
 
 registry.subscribe(_rules_changed)

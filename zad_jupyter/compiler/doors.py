@@ -206,6 +206,22 @@ def _forget(entry: Entry) -> None:
 cache.on_drop(_forget)
 
 
+def rekey(entry: Entry, codes: dict[int, pytypes.CodeType]) -> None:
+    """The function of an entry has another code object, which is the same but for its lines."""
+    new = codes.get(entry.code_key) if entry.code_key is not None else None
+    if new is None:
+        return
+    alive = entry in _lists.get(entry.key, ())
+    _forget(entry)
+    cache.by_code(entry, id(new))
+    own = entry.key[0]
+    entry.key = ((id(new), *own[1:]) if isinstance(own, tuple) else id(new), *entry.key[1:])
+    entry.keep = new
+    if alive:
+        _lists.setdefault(entry.key, []).insert(0, entry)
+        _of_run[entry.run] = entry
+
+
 def last_entry() -> Entry | None:
     """The entry of the gradient that ran last."""
     return None if state.last is None else _of_run.get(state.last)

@@ -84,6 +84,11 @@ class Guards:
             promise = T.ListType(T.UNKNOWN) if isinstance(type_, T.ListType) else type_
             self.add(key, "{1}(" + text + ", {2})", where, matches, promise)
 
+    def translate(self, now: Callable[[Any], Any]) -> None:
+        """Speak of what some values have become."""
+        self.parts = {key: (text, tuple(now(value) for value in values)) for key, (text, values) in self.parts.items()}
+        self._check = None
+
     def texts(self, constant: Callable[[Any], str]) -> list[str]:
         """The conditions as Python expressions; `constant` gives a name to a value."""
         return [text.format(*[constant(value) for value in values]) for text, values in self.parts.values()]

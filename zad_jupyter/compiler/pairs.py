@@ -122,6 +122,14 @@ class Pairs:
                 cache.add_entry(entry)
         return entry
 
+    def rekey(self, entry: Pair, codes: dict[int, pytypes.CodeType]) -> None:
+        """The function of a pair has another code object, which is the same but for its lines."""
+        new = codes.get(entry.key[0])
+        if new is not None and self.entries.get(entry.key) is entry:
+            del self.entries[entry.key]
+            entry.key, entry.keep = (id(new), *entry.key[1:]), (new, entry.keep)
+            self.entries[entry.key] = entry
+
     def _fits(self, found: Pair | None, asked: Generation) -> TypeGuard[Pair]:
         if found is None or isinstance(found.forward, Late):
             return False

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..rules import display_name
 from ..rules.errors import UnsupportedError
 from ..rules.places import Place
 from . import derive, handlers, runtime
@@ -25,7 +26,7 @@ from .known import compiled, names
 from .mutation import changes, may_change_arguments
 from .normal import inner_function, normal_form
 from .pure import never_raises, question_of
-from .select import ask, bind, display_name, is_numeric_list, takes_arrays
+from .select import ask, bind, is_numeric_list, takes_arrays
 from .values import Activation, Bound, Closure, Derived, Pulled, Val, Words, any_active, atom_of, captured, const
 
 if TYPE_CHECKING:

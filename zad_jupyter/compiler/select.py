@@ -7,7 +7,6 @@ An operator is several questions: the methods of the operands' classes in Python
 from __future__ import annotations
 
 import itertools
-import math
 import operator
 import types as pytypes
 from collections.abc import Callable
@@ -137,20 +136,6 @@ def question(context: Context, f: Any, args: list[Val], kwargs: dict[str, Val]) 
     return Choice(first.outcome, first.rule, first.binding, f, args, first.error)
 
 
-def display_name(f: Any) -> str:
-    """A function's name as a person would write it."""
-    name = getattr(f, "__name__", None) or type(f).__name__
-    module = getattr(f, "__module__", None) or ""
-    if isinstance(f, np.ufunc) or module.split(".")[0] == "numpy":
-        where = "np.linalg" if module == "numpy.linalg" else "np"
-        return f"{where}.{name}"
-    if isinstance(f, pytypes.MethodDescriptorType | pytypes.WrapperDescriptorType):
-        return f"{f.__objclass__.__name__}.{name}"
-    if getattr(math, name, None) is f:
-        return f"math.{name}"
-    return (getattr(f, "__qualname__", None) or name).split("<locals>.")[-1]
-
-
 def bind(
     inference: Resolve,
     function: Function,
@@ -202,7 +187,7 @@ def bind(
     return dict(zip(function.params, order, strict=True))
 
 
-__all__ = ["Choice", "ask", "bind", "const", "display_name", "question"]
+__all__ = ["Choice", "ask", "bind", "const", "question"]
 
 
 def takes_arrays(f: Any) -> bool:

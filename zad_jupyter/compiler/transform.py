@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import cotangents as C
-from ..rules import registry
+from ..rules import display_name, registry
 from . import cache, derive, handlers, known, running, runtime
 from . import types as T
 from .asking import asks
@@ -26,7 +26,6 @@ from .infer import Inference
 from .ir import Const, Function, Op, Pos, Var
 from .pairs import Pairs, inactive, optimised, pairs
 from .resolve import Resolve
-from .select import display_name
 from .simplify import drop_dead
 from .values import Activation, Bound, Closure, Derived, Iterable, Pulled, Val, any_active, atom_of, const
 from .whole import joint

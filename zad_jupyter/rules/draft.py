@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .places import Owner, owner_of_file
 from .returns import same_code
@@ -23,11 +23,21 @@ if TYPE_CHECKING:
 Key = tuple[str, Any]
 
 
+class Translation(Protocol):
+    """What became of functions and classes when their modules were executed again and the old ones patched."""
+
+    def of(self, value: Any) -> Any:
+        """The object that stands for a new one, or the value itself."""
+
+    def retarget(self, value: Any) -> Any:
+        """The value, speaking of the objects that stand for new ones."""
+
+
 class Draft:
     """The changes to one generation, under way."""
 
-    def __init__(self, registry: Registry, base: Generation) -> None:
-        self.registry, self.base = registry, base
+    def __init__(self, registry: Registry, base: Generation, translation: Translation | None = None) -> None:
+        self.registry, self.base, self.translation = registry, base, translation
         self.tables, self.index, self.homes = dict(base.tables), dict(base.index), dict(base.homes)
         self.added: list[Rule] = []
         self.removed: list[Rule] = []
@@ -107,6 +117,23 @@ class Draft:
             self._put(handle, rule)
         self.reasons.append(f"one table for {Handle(f).name} and {handle.name}")
 
+    def edited(self, functions: list[Any]) -> None:
+        """These functions were changed in place: rules that were not written anew with them are for older ones."""
+        for f in functions:
+            handle = self.find(f)
+            rules = [] if handle is None else [r for r in self.tables[handle].rules() if r not in self.fresh]
+            if handle is None or not rules:
+                continue
+            owners = ", ".join(dict.fromkeys(str(r.owner) for r in rules))
+            self.reasons.append(f"the rule of {owners} was written for an older {handle.name}")
+            self.marks.update(dict.fromkeys((handle, key) for key in self.tables[handle].groups))
+
+            def commit(handle: Handle = handle, f: Any = f, rules: list[Rule] = rules) -> None:
+                handle.move(f)
+                for rule in rules:
+                    rule.written_for_older = True
+            self.commits.append(commit)
+
     def attach(self, rule: Rule, f: Any) -> None:
         """Move a rule (a detached one, say) to the function f."""
         self.remove(rule, quietly=True)
@@ -125,7 +152,13 @@ class Draft:
         """Add a rule for `target`, in place of the one with its signature that its owner had before."""
         if target is None:
             return
-        handle = self.handle(target, rule.handle)
+        suggested: Handle | None = rule.handle
+        if self.translation is not None:
+            found = self.translation.of(target)
+            if found is not target:
+                target, suggested = found, None
+            rule.translate(self.translation.of, self.translation.retarget)
+        handle = self.handle(target, suggested)
         rule.handle = handle
         key = (rule.layer, rule.parameters.key)
         table = self.tables[handle]
@@ -227,6 +260,11 @@ class Draft:
         """The next generation, and what is different; None if nothing is (equal rules have replaced each other)."""
         for commit in self.commits:
             commit()
+        if self.translation is not None:     # whoever asked while the module ran has met the new objects
+            for handle in self.tables:
+                old = self.translation.of(handle.get())
+                if old is not handle.get():
+                    handle.move(old)
         functions: list[Any] = []
         for handle in self.touched:
             if handle in self.tables:

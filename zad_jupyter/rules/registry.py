@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from .draft import Draft
+from .draft import Draft, Translation
 from .places import Owner, being_imported, owner_of, owner_of_file
 from .rule import Answer, Change, Rule
 from .selection import Generation, Keywords, Types
@@ -24,13 +24,15 @@ Operation = Callable[[Draft], None]
 Subscriber = Callable[[Change], None]
 
 
-class _Transaction:
+class Transaction:
     """Changes that wait for the end of their owner's execution."""
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
         self.operations: list[Operation] = []
         self.view: Draft | None = None       # what all that waits would give, as far as it was asked for
+        self.translation: Translation | None = None     # for the outermost: what became of the objects that rules name
+        self.edited: list[Any] = []          # functions that were changed in place
 
 
 class Registry:
@@ -177,9 +179,10 @@ class Registry:
         else:
             self._commit([operation])
 
-    def _commit(self, operations: list[Operation], reason: str | None = None) -> Change | None:
+    def _commit(self, operations: list[Operation], reason: str | None = None,
+                translation: Translation | None = None) -> Change | None:
         with self._lock:
-            draft = Draft(self, self._current)
+            draft = Draft(self, self._current, translation)
             for operation in operations:
                 operation(draft)
             self._current, change = draft.finish(reason)
@@ -195,7 +198,7 @@ class Registry:
         return change
 
     @contextmanager
-    def transaction(self, owner: Owner | str, reason: str | None = None) -> Iterator[None]:
+    def transaction(self, owner: Owner | str, reason: str | None = None) -> Iterator[Transaction]:
         """Execute an owner (a cell, a file): its rules are swapped in whole at the end, as one change.
 
         Rules that the owner had and that are not defined again are removed. On an exception nothing has changed.
@@ -204,13 +207,16 @@ class Registry:
         Args:
             owner: whose rules these are.
             reason: what the change is to say.
+
+        Yields:
+            The transaction. Who patches functions and classes in place sets its `translation`, and its `edited`.
         """
         whose = Owner("named", owner, owner) if isinstance(owner, str) else owner
-        transaction = _Transaction(whose)
+        transaction = Transaction(whose)
         stack = self._stack()
         stack.append(transaction)
         try:
-            yield
+            yield transaction
         finally:
             stack.remove(transaction)
             if stack:
@@ -219,7 +225,8 @@ class Registry:
         if stack:
             stack[-1].operations.extend(transaction.operations)
         else:
-            self._commit(transaction.operations, reason)
+            operations = [*transaction.operations, lambda draft: draft.edited(transaction.edited)]
+            self._commit(operations, reason, transaction.translation)
 
     def mark(self) -> int:
         """A mark of now, for `sweep`."""
@@ -239,14 +246,14 @@ class Registry:
             return transaction.owner
         return owner_of(frame)
 
-    def _stack(self) -> list[_Transaction]:
+    def _stack(self) -> list[Transaction]:
         try:
-            stack: list[_Transaction] = self._local.stack
+            stack: list[Transaction] = self._local.stack
         except AttributeError:
             stack = self._local.stack = []
         return stack
 
-    def _transaction(self) -> _Transaction | None:
+    def _transaction(self) -> Transaction | None:
         stack = self._stack()
         return stack[-1] if stack else None
 
@@ -262,6 +269,8 @@ class Registry:
                 if callback in self._subscribers:
                     self._subscribers.remove(callback)
         return unsubscribe
+
+    on_change = subscribe
 
     def count(self, name: str, n: int = 1) -> None:
         """Count something, such as "compilations"."""

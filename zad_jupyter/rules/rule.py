@@ -90,6 +90,11 @@ class Rule:
         """Whether some path ends without returning anything, which is an error at the call."""
         return self.kind == "rrule" and self.endings.may_fall_off
 
+    def translate(self, of: Callable[[Any], Any], retarget: Callable[[Any], Any]) -> None:
+        """Speak of the objects that stand for those it was written with: its module was executed again."""
+        self.parameters = self.parameters.translated(of)
+        self.function, self.partials = retarget(self.function), retarget(self.partials)
+
     @functools.cached_property
     def checked_function(self) -> Callable[..., Any] | None:
         """The rule function; if it can both return None and fall off its end, a twin that says which (`...`)."""
@@ -254,6 +259,7 @@ class Change:
         reason: a sentence for people.
         generation: the number of the generation it led to.
         time: seconds since the epoch.
+        dropped: what subscribers have thrown away for it, as they tell.
     """
 
     functions: tuple[Any, ...]
@@ -262,6 +268,7 @@ class Change:
     reason: str
     generation: int
     time: float
+    dropped: list[Any] = field(default_factory=list, compare=False)
 
 
 __all__ = ["OPT_OUT", "Answer", "Change", "Kind", "Rule", "display_name", "same_value"]

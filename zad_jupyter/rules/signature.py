@@ -12,7 +12,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter as P
 from typing import Any
 
@@ -150,6 +150,13 @@ class Signature:
     @functools.cached_property
     def variadic(self) -> bool:
         return self.typed < 0 and any(p.kind is P.VAR_POSITIONAL for p in self.parameters)
+
+    def translated(self, of: Callable[[Any], Any]) -> Signature:
+        """The signature with other classes in the places of some."""
+        if all(of(member) is member for p in self.parameters for member in p.members):
+            return self
+        return replace(self, parameters=tuple(
+            replace(p, members=tuple(of(member) for member in p.members)) for p in self.parameters))
 
     def same(self, other: Signature) -> bool:
         """The same signature: parameters of one kind that accept the same, whatever the positional ones are called."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from types import CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from .succession import Home, home_of
@@ -62,7 +62,7 @@ def display_name(f: Any) -> str:
         if module.partition(".")[0] == "numpy" or type(f).__module__.partition(".")[0] == "numpy":
             sub = module.removeprefix("numpy").lstrip(".")
             return f"np.{sub}.{name}" if sub and not sub.startswith("_") else f"np.{name}"
-        if module not in ("", "builtins", "operator", "_operator"):
+        if type(f) is BuiltinFunctionType and module not in ("", "builtins", "operator", "_operator"):
             return f"{module.lstrip('_')}.{name}"
     return name
 
