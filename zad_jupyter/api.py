@@ -44,7 +44,7 @@ def gradient(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, 
     (12.0, 9.0)
     """
     if get_cache_token() != state.token:
-        doors.ask_again()
+        doors.attend()
     run = fast.get(
         id(f.__code__) if type(f) is FunctionType else f.key() if type(f) is Derivative else id(f)
     )
@@ -82,7 +82,7 @@ class Derivative:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if get_cache_token() != state.token:
-            doors.ask_again()
+            doors.attend()
         f, argnums = self.f, self.argnums
         run = self.runs.get(
             id(f.__code__) if type(f) is FunctionType else f.key() if type(f) is Derivative else id(f)

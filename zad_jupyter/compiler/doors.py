@@ -30,12 +30,30 @@ class State:
     """What ran last."""
 
     last: Callable[..., Any] | None = None
-    token: Any = get_cache_token()  # goes up when a class is registered with an ABC: answers may differ then
+    token: Any = get_cache_token()  # what it is as long as a gradient may go straight ahead
+    classes: Any = token  # goes up when a class is registered with an ABC: answers may differ then
+    first: Callable[[], None] | None = None
 
 
-def ask_again() -> None:
+def look_first(callback: Callable[[], None] | None) -> None:
+    """Have something called before every outermost gradient; None ends that, and costs nothing."""
+    state.first = callback
+    state.token = get_cache_token() if callback is None else None
+
+
+def attend() -> None:
+    """Something is to be done before the next gradient: look at files, or ask again since an ABC has a new class."""
+    if state.first is not None:
+        state.first()
+    now = get_cache_token()
+    if now != state.classes:
+        state.classes = now
+        _ask_again()
+    state.token = now if state.first is None else None
+
+
+def _ask_again() -> None:
     """A class was registered with an ABC: put every entry's questions again."""
-    state.token = get_cache_token()
     now = registry.snapshot()
     with cache.lock:
         for entry in cache.entries():
@@ -113,8 +131,6 @@ def run(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, v
         runs: where the caller looks first the next time.
     """
     __tracebackhide__ = True
-    if get_cache_token() != state.token:
-        ask_again()
     f, args, wanted, extra = unwrap(f, args, wanted)
     key = key_of(f, args, kwargs, wanted, value)
     if kwargs or extra:
@@ -266,6 +282,8 @@ class Pulled:
 def pullback(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Pulled]:
     """The value of f and its pullback; arrays that the caller still holds are copied first."""
     __tracebackhide__ = True
+    if get_cache_token() != state.token:
+        attend()
     f, given, wanted, extra = unwrap(f, args, (True,) * len(args))
     copies = tuple(_copied(value) for value in given)
     site = runtime.Site((False, *wanted, *(False for _ in kwargs)), tuple(kwargs), None, None)
@@ -318,6 +336,8 @@ class Source(str):
 
 def entry_for(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
     """The entry of gradient(f, *args), compiled but not run."""
+    if get_cache_token() != state.token:
+        attend()
     f, args, wanted, _ = unwrap(f, args, (True,) * len(args))
     key = key_of(f, args, kwargs, wanted, False)
     for entry in _lists.get(key, ()):
@@ -334,6 +354,8 @@ def source(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Source:
 
 def traced(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Call, BaseException | None]:
     """Run (value, gradient) with every call counted: value, gradient, tree, error."""
+    if get_cache_token() != state.token:
+        attend()
     f, args, wanted, extra = unwrap(f, args, (True,) * len(args))
     root = Call("error", getattr(f, "__name__", "f"))
     try:

@@ -62,6 +62,11 @@ class Scope:
             _open.remove(self.own)
 
 
+def anybody() -> bool:
+    """Whether a gradient is running somewhere that may ask for rules."""
+    return bool(_open)
+
+
 def others_behind() -> bool:
     """Whether a gradient is running somewhere that asks an older generation than today's."""
     now = registry.snapshot()

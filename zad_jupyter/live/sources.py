@@ -1,0 +1,199 @@
+"""Whose files are watched? Those of modules that define rules, of modules beside the notebook, and what was asked for.
+
+Never, unless asked for, what is installed: site-packages, the standard library, ourselves.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType, ModuleType
+
+from ..rules import Owner, Rule
+from ..rules.places import owner_of_file
+from ..rules.returns import same_code
+from .files import WatchedFile
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+
+@dataclass
+class Standing:
+    """An edit that could not be loaded: the last good version is in force.
+
+    Attributes:
+        what: such as "SyntaxError, line 12".
+        since: seconds since the epoch.
+        traceback: the whole of it, for people.
+        retry: whether the cause may lie elsewhere, in a module that cannot be imported.
+    """
+
+    what: str
+    since: float
+    traceback: str
+    retry: bool
+
+
+@dataclass(eq=False)
+class Source:
+    """A watched file.
+
+    Attributes:
+        path: as its modules name it.
+        content: what its modules were made of, or None when nobody knows.
+        asked: it was named by the person.
+        names: of the modules that are made of it.
+        gone: when it was first seen missing (`time.monotonic`), or None.
+        error: why its present content is not in force, or None.
+        seconds: that its last execution took.
+        tried: the content that failed, not to be tried again until something changes.
+    """
+
+    path: str
+    file: WatchedFile
+    content: bytes | None
+    asked: bool = False
+    names: set[str] = field(default_factory=set)
+    gone: float | None = None
+    error: Standing | None = None
+    seconds: float = 0.0
+    tried: bytes | None = None
+
+    @property
+    def label(self) -> str:
+        return os.path.basename(self.path)
+
+    def modules(self) -> list[ModuleType]:
+        """The modules that are made of it now."""
+        found = [sys.modules.get(name) for name in sorted(self.names)]
+        return [module for module in found if module is not None and file_of(module) == self.path]
+
+    def owners(self) -> list[Owner]:
+        """As whom the rules of its modules are known to the registry."""
+        return [owner_of_file(self.path, name) for name in sorted(self.names)]
+
+
+class Sources:
+    """The watched files, by path."""
+
+    def __init__(self) -> None:
+        self.by_path: dict[str, Source] = {}
+        self._seen: set[str] = set()  # names of modules that were looked at
+        self._next = 0  # where the next round of looks begins
+
+    def __iter__(self) -> Iterator[Source]:
+        return iter(list(self.by_path.values()))
+
+    def add(self, path: str, asked: bool = False) -> tuple[Source, bool]:
+        """Watch a file; says whether it is new."""
+        source = self.by_path.get(path)
+        if source is not None:
+            source.asked = source.asked or asked
+            return source, False
+        source = Source(path, WatchedFile(path), None, asked)
+        source.content = _read(path)
+        self.by_path[path] = source
+        for name, module in list(sys.modules.items()):
+            if isinstance(module, ModuleType) and file_of(module) == path and name != "__main__":
+                self._join(source, module)
+        return source, True
+
+    def _join(self, source: Source, module: ModuleType) -> None:
+        if module.__name__ in source.names:
+            return
+        source.names.add(module.__name__)
+        if source.content is not None and not made_of(module, source.content):
+            source.content = source.file.digest = None  # edited since it was imported: it looks changed at once
+
+    def discover(self, folder: str, rules: Iterable[Rule] = ()) -> list[Source]:
+        """The files that have come to be watched: of modules in this folder, and of those that define these rules."""
+        found = []
+        if len(sys.modules) != len(self._seen) or not self._seen.issuperset(sys.modules):
+            inside = os.path.realpath(folder) + os.sep
+            for name, module in list(sys.modules.items()):
+                if name in self._seen or getattr(getattr(module, "__spec__", None), "_initializing", False):
+                    continue
+                self._seen.add(name)
+                path = file_of(module)
+                if path is None or name == "__main__":
+                    continue
+                if path in self.by_path:
+                    self._join(self.by_path[path], module)
+                elif is_watchable(path) and os.path.realpath(path).startswith(inside):
+                    found.append(path)
+            self._seen.intersection_update(sys.modules)
+        for rule in rules:
+            if rule.layer == "user" and rule.owner.kind == "file":
+                name = rule.owner.key.rpartition("#")[2]
+                path = file_of(sys.modules.get(name))
+                if path is not None and path not in self.by_path and is_watchable(path) and name != "__main__":
+                    found.append(path)
+        return [source for source, new in (self.add(path) for path in dict.fromkeys(found)) if new]
+
+    def turn(self, count: int) -> list[Source]:
+        """Up to `count` sources: those whose turn it is to be looked at."""
+        every = list(self.by_path.values())
+        if len(every) <= count:
+            return every
+        begin = self._next % len(every)
+        self._next = begin + count
+        return (every + every)[begin : begin + count]
+
+
+def file_of(module: object) -> str | None:
+    """The file of Python source that a module is made of."""
+    path = getattr(module, "__file__", None)
+    return path if isinstance(path, str) and path.endswith(".py") else None
+
+
+def is_watchable(path: str) -> bool:
+    """Whether a file is somebody's own work, and not something that is installed."""
+    real = os.path.realpath(path)
+    return not any(real.startswith(folder) for folder in _installed())
+
+
+def _installed() -> list[str]:
+    paths = sysconfig.get_paths()
+    folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders |= {path for path in sys.path if path.endswith(("site-packages", "dist-packages"))}
+    return [os.path.realpath(folder) + os.sep for folder in folders] + [PACKAGE + os.sep]
+
+
+def made_of(module: ModuleType, source: bytes) -> bool:
+    """Whether a module's functions are those of this text: it may have been edited between import and now."""
+    try:
+        code = compile(source, module.__file__ or "", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    codes: dict[str, list[CodeType]] = {}
+    _collect(code, codes)
+    own = [
+        value.__code__
+        for value in vars(module).values()
+        if isinstance(value, FunctionType)
+        and value.__module__ == module.__name__
+        and value.__code__.co_filename == module.__file__
+    ]
+    return all(any(_alike(code, other) for other in codes.get(code.co_qualname, [])) for code in own)
+
+
+def _alike(a: CodeType, b: CodeType) -> bool:
+    return a.co_firstlineno == b.co_firstlineno and same_code(a, b)
+
+
+def _collect(code: CodeType, found: dict[str, list[CodeType]]) -> None:
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            found.setdefault(inner.co_qualname, []).append(inner)
+            _collect(inner, found)
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
