@@ -7,6 +7,7 @@
 
 from . import library
 from .api import adjoint_source, grad, gradient, hessian, jacobian, pullback, stop_gradient, value_and_grad
+from .live import watch
 from .notebook import load_ipython_extension, unload_ipython_extension
 from .rules import (
     expression_rule,
@@ -41,5 +42,6 @@ __all__ = [
     "trace",
     "unload_ipython_extension",
     "value_and_grad",
+    "watch",
     "which_rule",
 ]  # fmt: skip

@@ -7,3 +7,8 @@ speaks of the old ones), `report` (what changed), `importers` (who else holds it
 Both together, with rules and gradients: `sources` (whose files), `loading` (a batch, whole or not at all), `engine`
 (when), `changes` (what became of it).
 """
+
+from .changes import Changes, Event
+from .engine import Live, current, set_current, watch
+
+__all__ = ["Changes", "Event", "Live", "current", "set_current", "watch"]

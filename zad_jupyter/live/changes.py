@@ -30,6 +30,7 @@ class Event:
         dropped: the gradients that were dropped, each with the way from it to what changed.
         kept: how many gradients were not.
         failed: nothing was changed; `details` say why.
+        of_files: it came from files, and not from a cell or a switch.
     """
 
     title: str
@@ -38,6 +39,7 @@ class Event:
     dropped: list[Dropped] = field(default_factory=list)
     kept: int = 0
     failed: bool = False
+    of_files: bool = True
 
     def summary(self) -> str:
         """One line."""
@@ -85,7 +87,7 @@ class Changes:
         if self.held is not None:
             self.held.append(change)
         else:
-            self.add(Event(change.reason, change.time, dropped=list(change.dropped), kept=alive()))
+            self.add(Event(change.reason, change.time, dropped=list(change.dropped), kept=alive(), of_files=False))
 
     def add(self, event: Event) -> None:
         """Remember an event, and tell whoever listens."""

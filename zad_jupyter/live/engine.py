@@ -55,6 +55,7 @@ class Live:
         self._rules = True  # whether rules came that nobody has looked at
         self._named: set[str] = set()  # by the watcher, since the last check
         self._timers: list[threading.Timer] = []
+        self.asked = False  # a gradient was taken since somebody set this to False (if files are watched)
         self._unsubscribe: Callable[[], None] | None = None
 
     # -- from and to
@@ -74,6 +75,7 @@ class Live:
             timer.cancel()
         if self._unsubscribe is not None:
             self._unsubscribe()
+            self._unsubscribe = None  # from now on `check` does nothing: the cell that stops us has not ended yet
         self.sources = Sources()
 
     def watch(self, path: str) -> list[Source]:
@@ -137,19 +139,18 @@ class Live:
         self.check("cell")
 
     def after_cell(self) -> None:
-        """A cell has ended."""
-        self._cell = False
-        if self._said_slow:
-            self._said_slow = False
-            self.check("idle")
+        """A cell has ended: what it imported is watched from now on, and what had to wait is loaded."""
+        self._cell = self._said_slow = False
+        self.check("idle")
 
     def _before_gradient(self) -> None:
+        self.asked = True
         if threading.current_thread() is threading.main_thread() and not running.anybody():
             self.check("gradient")
 
     def check(self, moment: Moment) -> None:
         """Look at the watched files, and load those that have changed. Errors in them do not come out of here."""
-        if self._loading or (moment == "idle" and (self._cell or running.anybody())):
+        if self._unsubscribe is None or self._loading or (moment == "idle" and (self._cell or running.anybody())):
             return
         self._loading = True
         try:
@@ -288,6 +289,43 @@ class Live:
             return "no file is watched; %zad watch PATH watches one"
         count = f"{len(lines)} file{'s' * (len(lines) != 1)} watched"
         return "\n".join([count, *lines, *self.watcher.why.splitlines()])
+
+
+_current: list[Live] = []
+
+
+def current() -> Live:
+    """The engine that is in force; one is started if there is none."""
+    if not _current:
+        live = Live()
+        live.start()
+        _current.append(live)
+    return _current[-1]
+
+
+def set_current(live: Live | None) -> Live | None:
+    """Put an engine in force, or none; gives the one before."""
+    before = _current[-1] if _current else None
+    _current[:] = [] if live is None else [live]
+    return before
+
+
+def watch(path: str) -> None:
+    """Watch a file, or all Python files of a folder: when one changes, the next gradient follows it.
+
+    Modules that define rules, and modules beside the notebook, are watched without being asked for.
+
+    Args:
+        path: the file or folder.
+
+    Raises:
+        FileNotFoundError: there is nothing there.
+
+    >>> watch("nothing_there.py")
+    Traceback (most recent call last):
+    FileNotFoundError: ...
+    """
+    current().watch(path)
 
 
 def _standing(source: Source) -> str:

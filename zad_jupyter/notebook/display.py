@@ -101,17 +101,19 @@ class RulesTable(Shown):
     Attributes:
         rules: the rules to show.
         shipped: how many shipped rules are not shown.
+        notes: what else is to be known, such as edits that are not in force.
     """
 
     rules: Sequence[Any]
     shipped: int = 0
+    notes: Sequence[str] = ()
 
     def rows(self) -> list[tuple[str, ...]]:
         return [(_state(rule), rule.name + _effect(rule), _where(rule), _status(rule)) for rule in self.rules]
 
     def footer(self) -> str:
         more = f"{self.shipped} shipped rules; %zad rules F shows those of F" if self.shipped else ""
-        return more if self.rules else " · ".join(filter(None, ["no rule yet", more]))
+        return " · ".join(filter(None, ["" if self.rules else "no rule yet", more, *self.notes]))
 
     def __str__(self) -> str:
         return super().__str__() if self.rules else self.footer()

@@ -13,6 +13,7 @@ from zad_jupyter import api
 from zad_jupyter.notebook import completion
 from zad_jupyter.notebook.arguments import Names, wants_help, without_comment
 from zad_jupyter.notebook.cells import Cells
+from zad_jupyter.notebook.files import Files
 from zad_jupyter.notebook.ownership import Execution
 from zad_jupyter.notebook.rule_cell import USAGE as RRULE_USAGE
 from zad_jupyter.notebook.rule_cell import RuleCell
@@ -65,8 +66,9 @@ class Extension:
         self.cells = Cells(shell)
         names = Names(shell, self.cells.name_for)
         self.rule_cell = RuleCell(shell, self.cells, names)
-        self.zad = Zad(shell, self.cells, names)
         self.source = LastTree()
+        self.files = Files(shell, self.source.changed)
+        self.zad = Zad(shell, self.cells, names, self.files.live)
         self.panel: Any = None
         self._executions: dict[str, Execution] = {}
         self._announcements: list[str] = []
@@ -78,6 +80,7 @@ class Extension:
             self.cells.register_past()
             undo.callback(places.forget_cells)
             self._magics(undo)
+            self.files.start(undo)
             undo.callback(registry.subscribe(self._rules_changed))
             self._hook(undo, "pre_run_cell", self._before_cell)
             self._hook(undo, "post_run_cell", self._after_cell)
@@ -150,6 +153,7 @@ class Extension:
         undo.callback(_ignoring(ValueError, self.shell.events.unregister), event, callback)
 
     def _before_cell(self, info: Any) -> None:
+        self.files.before_cell()
         cell = self.cells.before(info)
         self._executions[cell.filename] = Execution(places.owner_of_file(cell.filename))
 
@@ -159,7 +163,7 @@ class Extension:
         if execution is not None and result.success:
             for rule in execution.finish():
                 print(f"zad: removed the rule {rule.name}, which this cell no longer defines")
-        for said in self._announcements:
+        for said in [*self._announcements, *self.files.after_cell()]:
             print(f"zad: {said}")
         self._announcements.clear()
         self.source.changed()

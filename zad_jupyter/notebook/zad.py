@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 from collections.abc import Callable
 from typing import Any
 
 from IPython.core.error import UsageError
 
 from zad_jupyter import api
+from zad_jupyter.live import Live
 from zad_jupyter.notebook.arguments import Names, no_options, wants_help
 from zad_jupyter.notebook.cells import Cells
 from zad_jupyter.notebook.display import RulesTable
 from zad_jupyter.rules import registry, which_rule
 from zad_jupyter.trace import trace as run_trace
 
-COMMANDS = ("rules", "which", "trace", "adjoint", "on", "off", "help")
+COMMANDS = ("rules", "which", "trace", "adjoint", "on", "off", "watch", "unwatch", "changes", "help")
 
 USAGE = """\
 %zad WORD [ARGUMENT]
@@ -31,10 +33,11 @@ Shows which rule each call gets, and why; %zad help lists the words, %zad WORD -
 class Zad:
     """Answers ``%zad`` in one shell."""
 
-    def __init__(self, shell: Any, cells: Cells, names: Names) -> None:
+    def __init__(self, shell: Any, cells: Cells, names: Names, live: Live) -> None:
         self.shell = shell
         self.cells = cells
         self.names = names
+        self.live = live
 
     def line(self, line: str) -> Any:
         """Run ``%zad LINE``, a line without comment."""
@@ -66,10 +69,10 @@ class Zad:
             found = list(registry.rules(self.names.target("%zad rules", argument)))
             if not found:
                 print(f"there is no rule for {argument}")
-            return RulesTable(found)
+            return RulesTable(found, notes=self.live.standing())
         every = list(registry.rules())
         mine = [rule for rule in every if rule.layer == "user"]
-        return RulesTable(mine, len(every) - len(mine))
+        return RulesTable(mine, len(every) - len(mine), self.live.standing())
 
     def which(self, argument: str) -> Any:
         """%zad which f(x)      which rule this call gets, and why not the others; the call is not made"""
@@ -92,6 +95,32 @@ class Zad:
     def off(self, argument: str) -> None:
         """%zad off RULE        switch a rule off for this session, as if it were not there"""
         self._switch("off", argument)
+
+    def watch(self, argument: str) -> None:
+        """%zad watch [PATH]    follow a file, or all of a folder; without PATH, what is watched and how"""
+        if argument:
+            try:
+                found = self.live.watch(_path(argument))
+            except FileNotFoundError as error:
+                raise UsageError(f"%zad watch: {error}") from None
+            print(f"watching {', '.join(source.label for source in found) or 'nothing: there is no .py file'}")
+        else:
+            print(self.live.text())
+
+    def unwatch(self, argument: str) -> None:
+        """%zad unwatch PATH    do not follow a file, or those of a folder, any more"""
+        if not argument:
+            raise UsageError("%zad unwatch: name a file or a folder; %zad watch lists what is watched")
+        gone = self.live.unwatch(_path(argument))
+        if not gone:
+            raise UsageError(f"%zad unwatch: {argument} is not watched; %zad watch lists what is")
+        print(f"not watching {', '.join(os.path.basename(path) for path in gone)} any more")
+
+    def changes(self, argument: str) -> None:
+        """%zad changes         what became of each change: rules, and the gradients dropped for it and why"""
+        if argument:
+            raise UsageError("%zad changes takes no argument")
+        print("\n".join([self.live.changes.text(), *self.live.standing()]))
 
     def help(self, argument: str) -> None:
         """%zad help [WORD]     this"""
@@ -144,6 +173,12 @@ class Zad:
         for statement in tree.body[:-1]:
             self.cells.execute(statement, filename)
         return self._traced(*self.names.parts("%%zad trace", last.value, filename))
+
+
+def _path(argument: str) -> str:
+    """A path as typed: with quotes, if it has blanks in it."""
+    quoted = len(argument) > 1 and argument[0] == argument[-1] and argument[0] in "'\""
+    return argument[1:-1] if quoted else argument
 
 
 def _spaceless(thing: object) -> str:
