@@ -10,7 +10,6 @@ import pytest
 from IPython.core.error import UsageError
 
 from tests.notebook.kernel import running_kernel
-from zad_jupyter import notebook
 
 RULES = """\
 from zad_jupyter import rrule
@@ -43,8 +42,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def page(folder, bare):
     """A shell with the extension, loaded in that folder."""
-    notebook.load_ipython_extension(bare.shell)
-    bare.ok("from zad_jupyter import gradient, registry")
+    bare.ok("%load_ext zad_jupyter\nfrom zad_jupyter import gradient, registry")
     return bare
 
 
