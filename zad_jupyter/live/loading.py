@@ -26,7 +26,7 @@ from .importers import importers, rebind
 from .interrupt import deferred_interrupt
 from .report import Replaced
 from .same import same_value
-from .sources import Source
+from .sources import Source, remember
 
 
 class LoadFailed(Exception):
@@ -101,6 +101,8 @@ def load(
         if text is not None:
             source.content = text
             source.file.accept(text)
+            for module in source.modules():
+                remember(module, text)
         source.error, source.tried = None, None
     return loaded
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType, ModuleType
@@ -105,8 +106,13 @@ class Sources:
         if module.__name__ in source.names:
             return
         source.names.add(module.__name__)
-        if source.content is not None and not made_of(module, source.content):
-            source.content = source.file.digest = None  # edited since it was imported: it looks changed at once
+        known = _made_of.get(module)
+        if known is None and source.content is not None and made_of(module, source.content):
+            known = source.content
+        if known is None or known != source.content:  # edited since it was imported: it looks changed at once
+            source.content, source.file.digest = known, None
+        else:
+            remember(module, known)
 
     def discover(self, folder: str, rules: Iterable[Rule] = ()) -> list[Source]:
         """The files that have come to be watched: of modules in this folder, and of those that define these rules."""
@@ -143,6 +149,15 @@ class Sources:
         return (every + every)[begin : begin + count]
 
 
+# What modules are made of, as far as we know it: also when nobody has looked for a while.
+_made_of: weakref.WeakKeyDictionary[ModuleType, bytes] = weakref.WeakKeyDictionary()
+
+
+def remember(module: ModuleType, content: bytes) -> None:
+    """A module is made of this text."""
+    _made_of[module] = content
+
+
 def file_of(module: object) -> str | None:
     """The file of Python source that a module is made of."""
     path = getattr(module, "__file__", None)
@@ -164,20 +179,38 @@ def _installed() -> list[str]:
 
 def made_of(module: ModuleType, source: bytes) -> bool:
     """Whether a module's functions are those of this text: it may have been edited between import and now."""
+    if not _compiled_from(module):
+        return False
     try:
         code = compile(source, module.__file__ or "", "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
         return False
     codes: dict[str, list[CodeType]] = {}
     _collect(code, codes)
-    own = [
-        value.__code__
-        for value in vars(module).values()
-        if isinstance(value, FunctionType)
-        and value.__module__ == module.__name__
-        and value.__code__.co_filename == module.__file__
-    ]
+    own = [f.__code__ for f in _functions(module) if f.__code__.co_filename == module.__file__]
     return all(any(_alike(code, other) for other in codes.get(code.co_qualname, [])) for code in own)
+
+
+def _functions(module: ModuleType) -> Iterator[FunctionType]:
+    """The functions of a module, those of its classes and rules included."""
+    for value in vars(module).values():
+        inside = vars(value).values() if isinstance(value, type) and value.__module__ == module.__name__ else (value,)
+        for each in inside:
+            f = each.function if isinstance(each, Rule) else each
+            if isinstance(f, FunctionType) and f.__module__ == module.__name__:
+                yield f
+
+
+def _compiled_from(module: ModuleType) -> bool:
+    """What the module's cached bytecode says: whether the file has the size and time that it had at the import."""
+    try:
+        with open(getattr(module.__spec__, "cached", None) or "", "rb") as file:
+            head = file.read(16)
+        status = os.stat(module.__file__ or "")
+    except OSError:
+        return True  # there is no cache to ask
+    flags, modified, size = (int.from_bytes(head[i : i + 4], "little") for i in (4, 8, 12))
+    return flags != 0 or (modified == int(status.st_mtime) & 0xFFFFFFFF and size == status.st_size & 0xFFFFFFFF)
 
 
 def _alike(a: CodeType, b: CodeType) -> bool:
