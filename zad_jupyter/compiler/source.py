@@ -12,7 +12,6 @@ import linecache
 import os
 import types
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, TypeGuard
 
 from ..rules.errors import UnsupportedError
@@ -26,27 +25,56 @@ class SourceError(UnsupportedError):
     """The source of a function cannot be had, or is not what the function was made from."""
 
 
-@lru_cache(maxsize=256)
-def _parsed(text: str) -> ast.Module:
-    return ast.parse(text)
+class Unit:
+    """A text that was compiled as a whole, a file or a cell, read once for all functions in it.
 
-
-@lru_cache(maxsize=256)
-def _compiled(text: str, filename: str, flags: int) -> frozenset[types.CodeType]:
-    """Every code object that compiling a text makes, however deeply nested.
-
-    A notebook compiles a cell statement by statement, and `m.f()` becomes other instructions where the same unit
-    imports m: so both ways are tried.
+    Raises:
+        SyntaxError: it is no Python (any more).
     """
-    found: set[types.CodeType] = set()
-    tree = _parsed(text)
-    units = [tree, *[ast.Module([statement], []) for statement in tree.body if len(tree.body) > 1]]
-    todo = [compile(unit, filename, "exec", flags=flags, dont_inherit=True) for unit in units]
-    while todo:
-        code = todo.pop()
-        found.add(code)
-        todo += [const for const in code.co_consts if isinstance(const, types.CodeType)]
-    return frozenset(found)
+
+    def __init__(self, filename: str, lines: list[str]) -> None:
+        self.filename = filename
+        self.lines = lines
+        self.tree = ast.parse("".join(lines))
+        self.definitions: dict[tuple[int, str], list[Definition]] = {}
+        self._codes: dict[int, frozenset[types.CodeType]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Lambda):
+                for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                    self.definitions.setdefault((line, "<lambda>"), []).append(node)
+            elif isinstance(node, ast.FunctionDef):
+                self.definitions.setdefault((_first_line(node), node.name), []).append(node)
+
+    def codes(self, flags: int) -> frozenset[types.CodeType]:
+        """Every code object that compiling the text makes, however deeply nested.
+
+        A notebook compiles a cell statement by statement, and `m.f()` becomes other instructions where the same unit
+        imports m: so both ways are tried.
+        """
+        if flags not in self._codes:
+            found: set[types.CodeType] = set()
+            body = self.tree.body
+            units = [self.tree, *[ast.Module([statement], []) for statement in body if len(body) > 1]]
+            todo = [compile(unit, self.filename, "exec", flags=flags, dont_inherit=True) for unit in units]
+            while todo:
+                code = todo.pop()
+                found.add(code)
+                todo += inner_codes(code)
+            self._codes[flags] = frozenset(found)
+        return self._codes[flags]
+
+
+MAX_UNITS = 256
+_units: dict[str, Unit] = {}
+
+
+def _unit(filename: str, lines: list[str]) -> Unit:
+    unit = _units.get(filename)
+    if unit is None or unit.lines is not lines:
+        if len(_units) >= MAX_UNITS:
+            _units.clear()
+        unit = _units[filename] = Unit(filename, lines)
+    return unit
 
 
 def definition(code: types.CodeType) -> Definition:
@@ -73,13 +101,12 @@ def definition(code: types.CodeType) -> Definition:
             f"{code.co_name} has no source text that can be read ({filename}:{code.co_firstlineno}), so the compiler "
             f"cannot look inside it. Write a rule for it, or define it in a file or a cell."
         )
-    text = "".join(lines)
     try:
-        tree = _parsed(text)
+        unit = _unit(filename, lines)
     except SyntaxError:
         raise _changed(code) from None
-    node = _find(tree, code)
-    if node is None or code not in _compiled(text, filename, code.co_flags & FUTURE):
+    node = _only(unit.definitions.get((code.co_firstlineno, code.co_name), []), code)
+    if node is None or code not in unit.codes(code.co_flags & FUTURE):
         raise _changed(code)
     return node
 
@@ -105,11 +132,11 @@ def _on_one_line(code: types.CodeType) -> Definition | None:
         if hasattr(node, "col_offset"):
             node.col_offset += indent
             node.end_col_offset += indent
-    return _find(tree, code)
+    return _only([node for node in ast.walk(tree) if _could_be(node, code)], code)
 
 
-def _find(tree: ast.AST, code: types.CodeType) -> Definition | None:
-    found = [node for node in ast.walk(tree) if _could_be(node, code)]
+def _only(found: list[Definition], code: types.CodeType) -> Definition | None:
+    """The one definition that a code object can have been made from."""
     if len(found) > 1:
         found = _around(code, found)
     return found[0] if len(found) == 1 else None
@@ -119,9 +146,12 @@ def _could_be(node: ast.AST, code: types.CodeType) -> TypeGuard[Definition]:
     if isinstance(node, ast.Lambda):
         return code.co_name == "<lambda>" and node.lineno <= code.co_firstlineno <= (node.end_lineno or 0)
     if isinstance(node, ast.FunctionDef):
-        first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
-        return node.name == code.co_name and first == code.co_firstlineno
+        return node.name == code.co_name and _first_line(node) == code.co_firstlineno
     return False
+
+
+def _first_line(node: ast.FunctionDef) -> int:
+    return node.decorator_list[0].lineno if node.decorator_list else node.lineno
 
 
 def _around(code: types.CodeType, nodes: list[Definition]) -> list[Definition]:
