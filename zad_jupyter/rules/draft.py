@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from .places import Owner, owner_of_file
 from .returns import same_code
 from .rule import Change, Rule
-from .selection import Entry, Generation, Table, predecessor
+from .selection import Generation, Table, predecessor
 from .targets import Handle, identity, is_same, reference
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ class Draft:
         self.touched: dict[Handle, None] = {}        # whose answers may differ
         self.replaced: dict[Handle, None] = {}       # whose tables are new objects
         self.marks: dict[tuple[Handle, Key], None] = {}     # the groups whose rules' status is to be written anew
-        self.asked: list[Any] = []                   # functions whose memory of answers is to go
         self.commits: list[Callable[[], None]] = []
         self.reasons: list[str] = []
 
@@ -66,7 +65,6 @@ class Draft:
             found = suggested or Handle(f)
             self.tables[found] = Table(found, {})
             self.index[identity(f)] = (reference(f), found)
-            self.asked.append(f)
             if found.home is not None:
                 name = found.home.module, found.home.qualname
                 self.homes[name] = (*self.homes.get(name, ()), found)
@@ -78,7 +76,6 @@ class Draft:
             return                       # asked by an old generation about rules that are gone, or by two at once
         older = handle.current
         self.index[identity(f)] = (reference(f), handle)
-        self.asked.append(f)
         edited = handle.code is not None and getattr(f, "__code__", None) is not None \
             and not same_code(handle.code, f.__code__)
         # The table is a new object, so that generations from before keep theirs.
@@ -112,7 +109,6 @@ class Draft:
         table = self.tables[handle]
         self._replace(handle, dataclasses.replace(table, aliases=(*table.aliases, reference(f))))
         self.touched[handle] = None
-        self.asked += [f, canonical]
         for rule in moved:
             self._put(handle, rule)
         self.reasons.append(f"one table for {Handle(f).name} and {handle.name}")
@@ -121,8 +117,12 @@ class Draft:
         """These functions were changed in place: rules that were not written anew with them are for older ones."""
         for f in functions:
             handle = self.find(f)
-            rules = [] if handle is None else [r for r in self.tables[handle].rules() if r not in self.fresh]
-            if handle is None or not rules:
+            if handle is None:
+                continue
+            self._replace(handle, dataclasses.replace(self.tables[handle]))     # calls may be bound otherwise now
+            self.touched[handle] = None
+            rules = [r for r in self.tables[handle].rules() if r not in self.fresh]
+            if not rules:
                 continue
             owners = ", ".join(dict.fromkeys(str(r.owner) for r in rules))
             self.reasons.append(f"the rule of {owners} was written for an older {handle.name}")
@@ -282,7 +282,8 @@ class Draft:
             for handle, table in list(self.tables.items()):
                 if handle.home is None and not table.functions():
                     self._forget(handle)
-        generation = Generation(self.registry, number, self.tables, self.index, self.homes, self._entries())
+        generation = Generation(self.registry, number, self.tables, self.index, self.homes,
+                                self.base.memories())
         if not different:
             return generation, None
         change = Change(tuple(functions), tuple(self.added), tuple(self.removed), reason or self.reason(), number,
@@ -304,16 +305,6 @@ class Draft:
             said.append(f"{'edit of' if old else 'added'} rule {rule.name} at {rule.place}")
         said += [f"removed rule {rule.name} of {rule.owner}" for rule in removed]
         return "; ".join(said) or "an equal rule was executed after another"
-
-    def _entries(self) -> dict[Any, Entry]:
-        """The answers that still hold: those of functions whose tables this step has not replaced."""
-        found = self.base.entries()
-        for handle in self.replaced:
-            for tables in (self.base.tables, self.tables):
-                self.asked += tables[handle].functions() if handle in tables else ()
-        for f in self.asked:
-            found.pop(identity(f), None)
-        return found
 
 
 def replaces(rule: Rule, old: Rule) -> bool:

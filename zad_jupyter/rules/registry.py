@@ -46,7 +46,7 @@ class Registry:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._local = threading.local()
-        self._current = Generation(self, 0, {}, {}, {}, {})
+        self._current = Generation(self, 0, {}, {}, {})
         self._subscribers: list[Subscriber] = []
         self._counts: Counter[str] = Counter()
         self._serial = 0

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .registry import Registry
 
 LAYERS = ("user", "shipped")
+MEMORIES = 16                  # of generations, before they are made one
 REMEMBERED = 1024              # answers per function; a bound, since a remembered answer keeps its classes alive
 
 Types = tuple[type, ...]
@@ -102,6 +103,9 @@ class Entry:
         self.named: dict[Keywords, dict[Types, Answer]] = {}       # of calls with keywords
 
 
+Memory = dict[Any, Entry]
+
+
 class Generation:
     """One state of all the rules. `number` counts the changes that led to it.
 
@@ -113,11 +117,12 @@ class Generation:
 
     def __init__(self, registry: Registry, number: int, tables: dict[Handle, Table],
                  index: dict[Any, tuple[Callable[[], Any], Handle]], homes: dict[tuple[str, str], tuple[Handle, ...]],
-                 entries: dict[Any, Entry]) -> None:
+                 older: tuple[Memory, ...] = ()) -> None:
         self.number = number
         self.tables, self.index, self.homes = tables, index, homes
         self._registry = registry
-        self._entries = entries
+        self._entries: Memory = {}
+        self._older = older       # what the generations before remember: what they say of a table holds if it is ours
 
     def select(self, f: Any, types: Types, keywords: Keywords = ()) -> Answer:
         """Which rule does the call f(*args, **kwargs) get, for arguments of these classes?
@@ -157,14 +162,30 @@ class Generation:
             handle = self.find(f)
             if handle is None and self.homes:
                 handle = self._by_name(f)
-            entry = self._entries[key] = Entry(f, self.tables.get(handle) if handle is not None else None)
+            table = self.tables.get(handle) if handle is not None else None
+            entry = self._entries[key] = self._remembered(key, f, table) or Entry(f, table)
             if len(self._entries) % 512 == 0:
                 self._entries = {k: e for k, e in self._entries.items() if e.ref() is not None}
         return entry
 
-    def entries(self) -> dict[Any, Entry]:
-        """What is remembered, for the next generation to go on with."""
-        return dict(self._entries)
+    def _remembered(self, key: Any, f: Any, table: Table | None) -> Entry | None:
+        """What a generation before this one knows of f, if it holds: the table is the same, and no ABC has changed."""
+        for memory in self._older:
+            entry = memory.get(key)
+            if entry is not None:
+                holds = entry.table is table and entry.token == get_cache_token() and is_same(entry.ref(), f)
+                return entry if holds else None
+        return None
+
+    def memories(self) -> tuple[Memory, ...]:
+        """What is remembered, for the next generation to look things up in: nothing is copied for a change of rules."""
+        every = (self._entries, *self._older)
+        if len(every) <= MEMORIES:
+            return every
+        merged: Memory = {}
+        for memory in reversed(every):
+            merged.update(memory)
+        return ({key: entry for key, entry in merged.items() if entry.ref() is not None},)
 
     def find(self, f: Any) -> Handle | None:
         """The handle under which f is known, if it is."""
