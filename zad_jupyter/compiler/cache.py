@@ -39,6 +39,7 @@ class Entry:
         tree: the selection tree, as far as it is known without running.
         links: other entries whose code this one calls; callers: the entries that call this one's.
         asks: whether its code may ask the registry while it runs.
+        kept: whether others may find it; False for what was compiled by rules that are no longer today's.
         checked: the number of the generation that last gave the same answers.
     """
 
@@ -53,6 +54,7 @@ class Entry:
     code: list[Generated] = field(default_factory=list)
     alive: bool = True
     asks: bool = False
+    kept: bool = True
     checked: int = -1
     unknowns: int = 0
     seconds: float = 0.0

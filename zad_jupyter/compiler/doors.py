@@ -157,7 +157,7 @@ def _remember(runs: Runs, own: Any, entry: Entry) -> None:
     """Let the next call find an entry at once, unless somebody could then find what is not of his generation."""
     if cache.lock.acquire(blocking=False):
         try:
-            if entry.alive and not running.others_behind():
+            if entry.alive and entry.kept and not running.others_behind():
                 runs[own] = entry.run
         finally:
             cache.lock.release()
@@ -190,7 +190,8 @@ def compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Want
     entry.key, entry.keep = key, kept(f)
     asked = running.generation()
     with cache.lock:
-        if asked is not registry.snapshot():
+        if not cache.true_for(entry, registry.snapshot()):  # changed in the meantime: for this generation only
+            entry.kept = False
             running.private(asked).setdefault(key, []).insert(0, entry)
             entry.checked = asked.number
             return entry
@@ -202,7 +203,7 @@ def compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Want
         del found[8:]
         _of_run[entry.run] = entry
         cache.add_entry(entry)
-        if not cache.true_for(entry, registry.snapshot()):  # changed in the meantime: for this one call only
+        if not cache.true_for(entry, registry.snapshot()):
             cache.drop(entry)
     return entry
 

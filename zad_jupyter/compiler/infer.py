@@ -41,7 +41,7 @@ from .ir import (
 from .iterate import loop_over
 from .live import Liveness
 from .resolve import Resolve
-from .values import Activation, Val, const, same
+from .values import Activation, Val, any_active, const, same
 
 
 class Inference(Resolve):
@@ -141,7 +141,7 @@ class Inference(Resolve):
         for frame in frames:
             slot = frame[var]
             slot.type = T.join(slot.type or T.NEVER, value.type)
-            slot.active = slot.active or value.active
+            slot.active = slot.active or any_active([value])
             self.out.append(Assign(slot, atom))
         self.act.set(var, value)
 
@@ -152,7 +152,7 @@ class Inference(Resolve):
             raise self.unsupported("a list whose appends the compiler cannot follow")
         if log.type.items is not None:
             log.type.items = [*log.type.items, values[0]] if self.out is log.type.block else None
-        log.type.push([value.type for value in values], [value.active for value in values])
+        log.type.push([value.type for value in values], [any_active([value]) for value in values])
         self.out.append(Push(log.atom, [self.atom(value) for value in values]))
 
     def stmt_pop(self, stmt: Pop) -> None:
@@ -245,7 +245,7 @@ class Inference(Resolve):
             items = tuple(self.merge(name, x, y, first, second) for x, y in zip(a.items, b.items, strict=True))
             if isinstance(a.type, T.TupleType):
                 return Val(None, T.TupleType(tuple(i.type for i in items)), any(i.active for i in items), items)
-        joined = Var(name, T.join(a.type, b.type), a.active or b.active)
+        joined = Var(name, T.join(a.type, b.type), any_active([a, b]))
         for value, block in ((a, first), (b, second)):
             saved, self.out = self.out, block
             block.append(Assign(joined, self.atom(value)))
@@ -283,7 +283,7 @@ class Inference(Resolve):
             if value is None:
                 value = Val(Const(I.UNBOUND), T.NEVER, maybe_unbound=True)
                 carried[var] = value
-            slots[var] = Var(var.name, value.type, value.active)
+            slots[var] = Var(var.name, value.type, any_active([value]))
             self.out.append(Assign(slots[var], self.atom(value)))
         known_lists, self.known = self.known, [*self.known, {}]
         children = len(self.node.children)
@@ -344,7 +344,7 @@ class Inference(Resolve):
         if not dead:
             for var, slot in slots.items():
                 end = ends[var]
-                type_, active = T.join(slot.type or T.UNKNOWN, end.type), slot.active or end.active
+                type_, active = T.join(slot.type or T.UNKNOWN, end.type), slot.active or any_active([end])
                 if T.key(type_) != T.key(slot.type or T.UNKNOWN) or active != slot.active:
                     settled = False
                     slot.type, slot.active = type_, active
@@ -378,9 +378,9 @@ class Inference(Resolve):
         slots = {}
         for var in names:
             before = act.env.get(var) or Val(Const(I.UNBOUND), T.NEVER, maybe_unbound=True)
-            slots[var] = Var(var.name, before.type, before.active)
+            slots[var] = Var(var.name, before.type, any_active([before]))
             self.out.append(Assign(slots[var], self.atom(before)))
-            act.set(var, Val(slots[var], before.type, before.active, maybe_unbound=before.maybe_unbound))
+            act.set(var, Val(slots[var], before.type, slots[var].active, maybe_unbound=before.maybe_unbound))
         unbound = {var for var in names if act.env[var].maybe_unbound}
         children = len(self.node.children)
         while True:

@@ -321,7 +321,8 @@ class Resolve(ABC):
                 return self.call(const(f), [self.call(const(np.array), [a], {}, pos) if is_list else a for a, is_list in
                                             zip(args, lists, strict=True)], kwargs, pos)  # fmt: skip
         if answer.outcome == "none" or answer.outcome == "opted-out":
-            return self.look_inside(answer.function, answer, args, kwargs, pos)
+            # `answer.args`: a reflected method gets the operands in its own order
+            return self.look_inside(answer.function, answer, answer.args, kwargs, pos)
         self.record("inactive" if answer.rule.kind == "non_differentiable" else "hit", f, args, pos, answer.rule)
         return derive.apply_rule(self, f, answer, args, kwargs, pos)
 
