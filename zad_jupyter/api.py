@@ -207,9 +207,9 @@ def jacobian(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
 def _basis(y: Any, index: tuple[int, ...]) -> Any:
     if not isinstance(y, np.ndarray):
         return doors.seed(y)
-    one = np.zeros(y.shape, y.dtype if y.dtype.kind in "fc" else float)
-    one[index] = 1.0
-    return one
+    place = np.ravel_multi_index(index, y.shape) if index else 0
+    one = np.reshape(np.arange(y.size) == place, y.shape)
+    return one.astype(y.dtype if y.dtype.kind in "fc" else float)
 
 
 def hessian(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:

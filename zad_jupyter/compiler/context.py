@@ -56,6 +56,7 @@ class Context:
         self.size = 0
         self.generation = running.generation()
         self.top: Top | None = None
+        self.exceptions_carry = False  # whether an exception may hold something differentiated
 
     def is_top(self, f: Any) -> bool:
         return self.top is not None and f is self.top.function
@@ -99,6 +100,14 @@ class Context:
                 self.entry.guards.own(f"{self.top.path}.__kwdefaults__", f.__kwdefaults__)
         elif not runtime.is_ours(f):
             self.entry.guards.function(f)
+
+    def guard_defaults(self, f: pytypes.FunctionType) -> None:
+        """A call of f does not fit it; that may be mended."""
+        if self.is_top(f):
+            assert self.top is not None
+            self.entry.guards.own(f"{self.top.path}.__defaults__", f.__defaults__)
+        else:
+            self.entry.guards.add(("defaults", id(f)), "{0}.__defaults__ is {1}", f, f.__defaults__)
 
     def guard_global(self, names: dict[str, Any], name: str, value: Any) -> None:
         if not _is_ours(names):

@@ -433,7 +433,8 @@ class Inference(Resolve):
                 begin()
                 if handler.name is not None:
                     name = Var(handler.name.name, T.UNKNOWN)
-                    act.set(handler.name, Val(name, T.UNKNOWN))
+                    name.active = self.context.exceptions_carry
+                    act.set(handler.name, Val(name, T.UNKNOWN, name.active))
                 self.block(handler.body)
             alive = alive or not self.dead
             self.dead = False

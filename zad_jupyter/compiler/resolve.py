@@ -21,6 +21,7 @@ from .calls import Call
 from .cotangent_types import cotangent_type
 from .fold import fold
 from .generated import Late
+from .guards import static_attribute
 from .ir import Atom, Block, Const, Function, Op, Pos, Var
 from .known import compiled, names
 from .mutation import changes, may_change_arguments
@@ -230,6 +231,7 @@ class Resolve(ABC):
             cls, pytypes.FunctionType | pytypes.MethodType | pytypes.BuiltinFunctionType | type
         ):
             method = getattr(cls, "__call__", None)  # noqa: B004 - the method itself is wanted
+            self.context.guard_attribute(cls, "__call__", static_attribute(cls, "__call__"))
             if isinstance(method, pytypes.FunctionType):
                 return self.call(const(method), [fn, *args], kwargs, pos)
         if not (fn.active or any_active(args) or any_active(kwargs.values())):
@@ -238,7 +240,10 @@ class Resolve(ABC):
 
     def call_inactive(self, f: Any, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
         """Nothing differentiable flows in: the call is simply made."""
-        if isinstance(f, pytypes.FunctionType) and (runtime.is_rule_code(f) or (self.dry and runtime.is_readable(f))):
+        formula = isinstance(f, pytypes.FunctionType) and (
+            runtime.is_rule_code(f) or (self.dry and runtime.is_readable(f))
+        )
+        if formula and not any(act.function.code is f.__code__ for act in self.activations):
             try:
                 return self.inline(normal_form(f.__code__), f, args, kwargs, pos)
             except UnsupportedError:
@@ -331,6 +336,10 @@ class Resolve(ABC):
         outcome = "opted-out" if answer.outcome == "opted-out" else "recursed"
         if isinstance(f, pytypes.MethodType):
             f, args = f.__func__, [const(f.__self__), *args]
+        if isinstance(f, type) and issubclass(f, BaseException):
+            # Its text is for people. Whoever catches it may look at what it carries, so that counts as active.
+            self.context.exceptions_carry = True
+            return self.emit(f, args, kwargs, T.Exact(f), False, pos)
         if not isinstance(f, pytypes.FunctionType):
             error = answer.error()
             self.record("error", f, args, pos, answer.rule, note="no rule")
@@ -375,6 +384,7 @@ class Resolve(ABC):
         try:
             act.env.update(bind(self, function, args, kwargs, defaults, words, pos))
         except TypeError as error:
+            self.context.guard_defaults(f)
             return self.fail(error, pos)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             act.env[function.free[name]] = names.read_cell(self, f, name, cell, pos)
@@ -424,6 +434,8 @@ class Resolve(ABC):
         seen = captured(closure)
         own = next((i for i, value in enumerate(seen) if value.what is closure), -1)
         values = [Val(Const(None), T.NONE) if i == own else value for i, value in enumerate(seen)]
+        if any_active([*closure.defaults, *closure.keyword_defaults.values()]):
+            raise self.unsupported(f"`{closure.inner.name}`, a function as a value whose default is differentiated,")
         if own >= 0 and any_active(values):
             raise self.unsupported(
                 f"`{closure.inner.name}`, an inner function that calls itself and is used as a value,"

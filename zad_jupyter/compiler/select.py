@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import types as T
+from .guards import static_attribute
 from .ir import Function, Pos, Var
 from .values import Val, const
 
@@ -26,9 +27,13 @@ if TYPE_CHECKING:
 BINARY: dict[Callable[..., Any], str] = {
     operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.truediv: "truediv",
     operator.matmul: "matmul", operator.floordiv: "floordiv", operator.mod: "mod", operator.pow: "pow",
+    operator.and_: "and", operator.or_: "or", operator.xor: "xor", operator.lshift: "lshift", operator.rshift: "rshift",
+    operator.eq: "eq", operator.ne: "ne", operator.lt: "lt", operator.gt: "gt", operator.le: "le", operator.ge: "ge",
 }  # fmt: skip
+REFLECTED = {"eq": "__eq__", "ne": "__ne__", "lt": "__gt__", "gt": "__lt__", "le": "__ge__", "ge": "__le__"}
 UNARY: dict[Callable[..., Any], str] = {
     operator.neg: "__neg__", operator.pos: "__pos__", abs: "__abs__", operator.getitem: "__getitem__", len: "__len__",
+    operator.contains: "__contains__", operator.invert: "__invert__",
 }  # fmt: skip
 
 
@@ -69,7 +74,7 @@ def ask(context: Context, f: Any, args: list[Val], kwargs: dict[str, Val]) -> Ch
         return _ask_operator(context, f, args)
     if _hashable(f) and f in UNARY and args:
         cls = T.class_of(args[0].type)
-        method = getattr(cls, UNARY[f], None) if cls is not None else None
+        method = _dunder(context, cls, UNARY[f])
         if method is not None:
             choice = question(context, method, args, kwargs)
             if choice is not None and (choice.outcome != "none" or isinstance(method, pytypes.FunctionType)):
@@ -91,15 +96,16 @@ def _hashable(f: Any) -> bool:
 def _ask_operator(context: Context, f: Any, args: list[Val]) -> Choice | None:
     a, b = (T.class_of(arg.type) for arg in args)
     name = BINARY[f]
+    reflected = REFLECTED.get(name, f"__r{name}__")
     if (a is None and args[0].type not in T.SCALARS) or (b is None and args[1].type not in T.SCALARS):
         return question(context, f, args, {})
-    methods = [(getattr(a, f"__{name}__", None), args), (getattr(b, f"__r{name}__", None), args[::-1])]
+    methods = [(_dunder(context, a, f"__{name}__"), args), (_dunder(context, b, reflected), args[::-1])]
     if (
         a is not None
         and b is not None
         and a is not b
         and issubclass(b, a)
-        and getattr(b, f"__r{name}__", None) is not getattr(a, f"__r{name}__", None)
+        and getattr(b, reflected, None) is not getattr(a, reflected, None)
     ):
         methods.reverse()
     inside = None
@@ -113,6 +119,14 @@ def _ask_operator(context: Context, f: Any, args: list[Val]) -> Choice | None:
             inside = choice
     choice = question(context, f, args, {})
     return inside if inside is not None and choice is not None and choice.outcome == "none" else choice
+
+
+def _dunder(context: Context, cls: type | None, name: str) -> Any:
+    """A class's method behind an operator, or None; the answer holds as long as the class says so."""
+    if cls is None:
+        return None
+    context.guard_attribute(cls, name, static_attribute(cls, name))
+    return getattr(cls, name, None)
 
 
 def question(context: Context, f: Any, args: list[Val], kwargs: dict[str, Val]) -> Choice | None:

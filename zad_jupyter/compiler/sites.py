@@ -8,11 +8,14 @@ of each other, each the pair of the forward function of the one below. What they
 
 from __future__ import annotations
 
+import inspect
 import types as pytypes
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from ..rules.errors import UnsupportedError
+from ..rules.places import Place
 from . import generated, running, runtime
 from . import types as T
 from .cache import Identity, Pair
@@ -41,6 +44,9 @@ def lookup(site: runtime.Site, fn: Any, args: tuple[Any, ...]) -> Any:
     base = sites[-1]
     function, given, active, method = unbound(base, fn, args)
     cells = [] if generated.form_of(function) is not None else cell_values(function)
+    if cells:
+        given, active = _with_defaults(function, given, active)
+        cells = cells if _takes(function, len(given), base.active[0]) else []
     if isinstance(function, runtime.Body):
         function = function.function
     elif not cells or running.generation().table(function) is not None:
@@ -111,6 +117,8 @@ def unbound(site: runtime.Site, fn: Any, args: tuple[Any, ...]) -> tuple[Any, tu
     return fn, args, active, method
 
 
+VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
 _asked: weakref.WeakValueDictionary[Identity, runtime.Asked] = weakref.WeakValueDictionary()
 
 
@@ -123,6 +131,35 @@ def asked(function: Any) -> Any:
     if found is None or found.function is not function:
         found = _asked[key] = runtime.Asked(function)
     return found
+
+
+def _takes(function: Any, count: int, active: bool) -> bool:
+    """Whether a closure can be compiled with what it closes over as arguments of its own.
+
+    Raises:
+        UnsupportedError: it cannot, and what it closes over is differentiated.
+    """
+    code = function.__code__
+    if code.co_argcount == count and not code.co_kwonlyargcount and not code.co_flags & VARIADIC:
+        return True
+    if active:
+        raise UnsupportedError(
+            f"{code.co_name} ({Place(code.co_filename, code.co_firstlineno)}) closes over something that is "
+            f"differentiated and takes *args, **kwargs or keyword-only arguments: as a value that is chosen when the "
+            f"code runs, that cannot be differentiated yet. Give it plain arguments."
+        )
+    return False
+
+
+def _with_defaults(
+    function: Any, given: tuple[Any, ...], active: tuple[bool, ...]
+) -> tuple[tuple[Any, ...], tuple[bool, ...]]:
+    """The arguments of a closure, with the defaults of those that were left out: none of them is differentiated."""
+    missing = function.__code__.co_argcount - len(given)
+    defaults = function.__defaults__ or ()
+    if 0 < missing <= len(defaults):
+        return (*given, *defaults[len(defaults) - missing :]), (*active, *(False,) * missing)
+    return given, active
 
 
 _keyword_twins: dict[Any, Any] = {}

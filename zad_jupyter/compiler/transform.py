@@ -321,6 +321,8 @@ def nested(inf: Resolve, fn: Val, args: list[Val], kwargs: dict[str, Val], wante
     act = Activation(done, {}, None)
     act.env.update(zip(inputs.params, inputs.values, strict=True))
     act.env.update({param: arg for param, arg in zip(params, args, strict=True) if param is not None})
+    if inf.context.top is not None:  # what it closes over is read from the function itself, wherever that is done
+        act.env[inf.context.top.param] = Val(inf.context.top.param, T.UNKNOWN)
     outer_node = inf.node
     inf.node = Call("recursed", f"derivative of {_name(fn)}")
     try:

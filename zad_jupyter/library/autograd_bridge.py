@@ -20,8 +20,10 @@ from autograd.numpy import linalg as _linalg
 
 from ..compiler.mutation import IN_PLACE
 from ..rules import expression_rule, registry, rrule
+from ..rules.errors import UnsupportedError
 from . import numpy_core, scalars
 
+REFUSED = {"where", "initial", "out", "casting", "subok", "signature"}  # its formulas would pass over these
 OURS = (numpy_core, scalars)  # come first: a ufunc with rules of ours has no need of the bridge
 _TABLES = (anp, _fft, _linalg)  # imported for the rules that they put into the table
 
@@ -132,6 +134,12 @@ def bridge(traced: Any) -> None:
 
     @rrule(plain, layer="shipped")
     def _(*args: object, **kwargs: object) -> Any:
+        refused = sorted(kwargs.keys() & REFUSED)
+        if refused:
+            raise UnsupportedError(
+                f"np.{plain.__name__}(…, {refused[0]}=…) cannot be differentiated yet: autograd's formula does not "
+                f"know `{refused[0]}`. Write it without, for instance with np.where."
+            )
         formula = Formula(plain.__name__, plain, traced, kwargs)
         given = tuple([lifted(arg) for arg in args])
 

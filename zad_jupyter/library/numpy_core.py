@@ -118,6 +118,13 @@ for _function, _method, _cotangent in (
         defaults={"axis": None, "dtype": None, "out_": None, "ddof": 0, "keepdims": False},
         layer="shipped",
     )
+reduction(
+    np.prod,
+    np.ndarray.prod,
+    lambda x, axis, keepdims, out, g: (
+        unreduced(g, x, axis, keepdims) * other_factors(x, axis, keepdims, out), None, None,
+    ),
+)  # fmt: skip
 reduction(np.max, np.ndarray.max, lambda x, axis, keepdims, out, g: (extreme(g, x, out, axis, keepdims), None, None))
 reduction(np.min, np.ndarray.min, lambda x, axis, keepdims, out, g: (extreme(g, x, out, axis, keepdims), None, None))
 
@@ -133,7 +140,9 @@ registry.alias(np.ndarray.dot, np.dot)
 expression_rule(
     np.outer,
     (np.ndarray, np.ndarray),
-    lambda a, b, out, g: (np.dot(g, np.ravel(b)), np.dot(np.ravel(a), g)),
+    lambda a, b, out, g: (
+        np.reshape(np.dot(g, np.ravel(b)), np.shape(a)), np.reshape(np.dot(np.ravel(a), g), np.shape(b)),
+    ),
     layer="shipped",
 )
 
@@ -175,9 +184,13 @@ expression_rule(
 expression_rule(
     np.clip,
     (Array, object, object),
-    lambda x, low, high, out, g: (g * ((x >= low) & (x <= high)), None, None),
+    lambda x, low, high, out, g: (
+        sum_to(g * within(x, low, high), x), sum_to(g * below(x, low), low), sum_to(g * above(x, high), high),
+    ),
+    defaults={"low": None, "high": None},
     layer="shipped",
-)
+)  # fmt: skip
+expression_rule(np.full_like, (Array, Array), lambda x, value, out, g: (None, sum_to(g, value)), layer="shipped")
 expression_rule(
     np.concatenate,
     (list | tuple, object),
@@ -222,9 +235,9 @@ for _method, _function in (
 
 non_differentiable(
     np.argmax, np.argmin, np.argsort, np.sign, np.floor, np.ceil, np.rint, np.round, np.trunc, np.shape, np.ndim,
-    np.size, np.isnan, np.isfinite, np.isinf, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.allclose,
+    np.size, np.isnan, np.isfinite, np.isinf, np.zeros_like, np.ones_like, np.empty_like, np.allclose,
     np.array_equal, np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.nonzero, np.any, np.all,
-    np.count_nonzero, np.isclose, np.searchsorted, np.result_type, np.iscomplexobj, np.heaviside, np.ndarray.tolist,
+    np.count_nonzero, np.isclose, np.searchsorted, np.result_type, np.iscomplexobj, np.heaviside,
     np.ndarray.argmax, np.ndarray.argmin, np.ndarray.any, np.ndarray.all, layer="shipped",
 )  # fmt: skip
 
@@ -285,6 +298,37 @@ def extreme(g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     """The cotangent of a maximum or minimum: shared equally among the elements that attain it."""
     chosen = x == unreduced(out, x, axis, keepdims)
     return unreduced(g, x, axis, keepdims) * chosen / np.sum(chosen, axis=axis, keepdims=True)
+
+
+def other_factors(x: Any, axis: Any, keepdims: Any, out: Any) -> Any:
+    """For each element of a product the product of all others; without dividing, where an element is 0."""
+    if np.all(x):
+        return unreduced(out, x, axis, keepdims) / x
+    if axis is None:
+        flat = np.reshape(x, (-1,))
+        return np.reshape(np.prod(np.where(np.eye(np.size(x), dtype=bool), 1.0, flat), axis=1), np.shape(x))
+    rows = np.moveaxis(x, axis, -1)
+    ones = np.eye(np.shape(rows)[-1], dtype=bool)
+    return np.moveaxis(np.prod(np.where(ones, 1.0, np.expand_dims(rows, -2)), axis=-1), -1, axis)
+
+
+def within(x: Any, low: Any, high: Any) -> Any:
+    """Where np.clip leaves x as it is."""
+    if low is None:
+        return x <= high
+    if high is None:
+        return x >= low
+    return (x >= low) & (x <= high)
+
+
+def below(x: Any, low: Any) -> Any:
+    """Where np.clip gives the lower bound."""
+    return 0.0 if low is None else x < low
+
+
+def above(x: Any, high: Any) -> Any:
+    """Where np.clip gives the upper bound."""
+    return 0.0 if high is None else x > high
 
 
 def left(g: Any, a: Any, b: Any) -> Any:

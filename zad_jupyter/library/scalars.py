@@ -74,11 +74,11 @@ expression_rule(min, (Number, Number), lambda a, b, out, g: (g * (a <= b), g * (
 
 non_differentiable(
     math.floor, math.ceil, math.trunc, math.isnan, math.isinf, math.isfinite, math.isclose, math.gcd, math.factorial,
-    math.comb, math.perm, math.isqrt, math.frexp, operator.floordiv, operator.lt, operator.le, operator.gt,
+    math.comb, math.perm, math.isqrt, operator.floordiv, operator.lt, operator.le, operator.gt,
     operator.ge, operator.eq, operator.ne, operator.not_, operator.is_, operator.is_not, operator.contains,
     operator.and_, operator.or_, operator.xor, operator.invert, operator.index, int, round, bool, str, repr, format,
     print, isinstance, len, type, id, hash, callable, hasattr, issubclass, any, all, range, builtins.ascii, slice,
-    operator.truth,
+    operator.truth, str.__mod__, str.format, str.format_map, str.join,
     layer="shipped",
 )  # fmt: skip
 

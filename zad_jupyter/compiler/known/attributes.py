@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...rules.errors import UnsupportedError
 from .. import runtime
 from .. import types as T
 from ..handlers import handles
@@ -53,6 +54,10 @@ def class_attribute(
 ) -> Val | None:
     if isinstance(static, pytypes.FunctionType | pytypes.MethodDescriptorType | pytypes.WrapperDescriptorType):
         inf.context.guard_attribute(cls, name, static)
+        if isinstance(static, pytypes.FunctionType) and getattr(cls, "__dictoffset__", False):
+            own = own_attribute(inf, owner, name, static, pos)
+            if own is not None:
+                return own
         return Val(None, T.UNKNOWN, owner.active, None, Bound(static, owner))
     if isinstance(static, staticmethod | classmethod):
         found = getattr(cls, name)
@@ -69,6 +74,28 @@ def class_attribute(
         if name in SHAPE_ATTRIBUTES:
             return inf.emit(getattr, args, {}, shape_type(owner, name), False, pos, pure=True)
     return other_attribute(inf, owner, name, args, pos)
+
+
+def own_attribute(inf: Resolve, owner: Val, name: str, static: Any, pos: Pos | None) -> Val | None:
+    """An object may have an attribute of its own in the place of a method of its class."""
+    if isinstance(owner.atom, Const):
+        names = getattr(owner.atom.value, "__dict__", None)
+        if type(names) is dict and name in names:
+            return read_from(inf, names, name, names[name], pos)
+        if type(names) is dict:
+            inf.context.guard_absent(names, name)
+            return None
+    inf.emit(check_method, [owner, const(name), const(static)], {}, T.NONE, False, pos)
+    return None
+
+
+def check_method(owner: Any, name: str, method: Any) -> None:
+    """Raises UnsupportedError when `owner.name` is not the method of its class."""
+    if getattr(getattr(owner, name), "__func__", None) is not method:
+        raise UnsupportedError(
+            f"`.{name}` of this {type(owner).__name__} is an attribute of the object itself, in the place of the "
+            f"method of its class: that cannot be differentiated yet. Give it another name, or use a subclass."
+        )
 
 
 def shape_type(owner: Val, name: str) -> T.Type:
@@ -89,6 +116,7 @@ def module_attribute(inf: Resolve, module: pytypes.ModuleType, name: str, pos: P
     try:
         value = getattr(module, name)
     except AttributeError as error:
+        inf.context.guard_absent(vars(module), name)
         return inf.fail(error, pos)
     fixed = isinstance(value, int | float | str) or is_definition(value) or value is None
     if fixed and module.__name__.split(".")[0] in LIBRARIES:
