@@ -177,6 +177,8 @@ class Pullback:
 
     def reverse(self, rev: Reverser, op: Op, g: Atom) -> None:
         self.call.needed = tuple(isinstance(arg, Var) and arg.active for arg in self.args)
+        if not (T.is_scalar(op.out.type or T.UNKNOWN) or isinstance(op.out.type, T.ArrayType)):
+            g = rev.emit(C.finish, op.out, g)  # a rule never meets a zero that has no shape
         cotangents = rev.emit(pullbacks.apply_pullback, Const(self.call), self.pullback, g, *self.args)
         for index, arg in enumerate(self.args):
             if isinstance(arg, Var) and arg.active:

@@ -44,6 +44,9 @@ from .resolve import Resolve
 from .values import Activation, Val, any_active, const, same
 
 
+MAX_NESTED = 6  # tuples within tuples that a loop carries around with all their types
+
+
 class Inference(Resolve):
     """Statements; calls are resolved by the base class."""
 
@@ -345,6 +348,7 @@ class Inference(Resolve):
             for var, slot in slots.items():
                 end = ends[var]
                 type_, active = T.join(slot.type or T.UNKNOWN, end.type), slot.active or any_active([end])
+                type_ = T.limited(type_, MAX_NESTED)  # `node = (x, node)` would never settle
                 if T.key(type_) != T.key(slot.type or T.UNKNOWN) or active != slot.active:
                     settled = False
                     slot.type, slot.active = type_, active

@@ -187,6 +187,8 @@ class Resolve(ABC):
             if f.target is None and f.result_type is not None and not self.select:
                 return self.emit(f, args, kwargs, T.TupleType((f.result_type, T.UNKNOWN)), False, pos)
             f = f.target or f
+        if f is operator.getitem and isinstance(args[0].atom, Const) and args[0].atom.value is I.UNBOUND:
+            return args[0]  # a part of what a compiled callee does not keep any more: nobody needs it
         if f is not I.build_tuple and any(arg.type is T.NEVER and not arg.maybe_unbound for arg in args):
             return self.emit(f, args, kwargs, T.NEVER, True, pos)
         handler = handlers.find(f)

@@ -260,6 +260,8 @@ class Reverser:
                 if key not in before:
                     value, _ = self.zero(key)
                     start.append(Assign(self.bar(key), value))
+                elif before[key] == MAYBE and assumed[key] == SET:
+                    start.append(Assign(self.bar(key), self._real(key)))
         self.status = {**before, **{key: assumed[key] for key in touched}}
         body = drop_dead(body, set(self.bars.values()))
         self.out += start
@@ -294,8 +296,14 @@ class Reverser:
                 value, _ = self.zero(key)
                 body.append(Assign(self.bar(key), value))
             elif now == MAYBE and status == SET:
-                raise AssertionError(f"the cotangent of {key} was assumed to be set")
+                with self.into() as extra:
+                    extra.append(Assign(self.bar(key), self._real(key)))
+                body += extra
         return touched
+
+    def _real(self, key: Any) -> Atom:
+        """A number's cotangent with 0.0 in the place of None."""
+        return self.emit(C.add, self.bar(key), Const(0.0))
 
     def _record(self, stmt: For | While | Rewind, forward: Block, body: Block) -> Var:
         """Push what the reversed body needs at the end of every round of `forward`; write the rewinding loop."""

@@ -85,7 +85,8 @@ def builder_names(statements: list[ast.stmt], parameters: set[str]) -> set[str]:
     Such a list is a log: appending to it is reversed by taking the last cotangent off. A list that is also reachable
     through another name, a container or a closure is not among these.
     """
-    grown, made, others = set(), set(), set(parameters)
+    grown, others = set(), set(parameters)
+    made: dict[str, int] = {}  # how often it is a new list
     allowed: set[int] = set()
     for node in own_nodes(statements):
         name = _appended(node)
@@ -95,7 +96,7 @@ def builder_names(statements: list[ast.stmt], parameters: set[str]) -> set[str]:
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _fresh_list(node.value):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if len(targets) == 1 and isinstance(targets[0], ast.Name):
-                made.add(targets[0].id)
+                made[targets[0].id] = made.get(targets[0].id, 0) + 1
                 allowed.add(id(targets[0]))
         elif isinstance(node, ast.Call) and _called(node.func) in CONSUMERS | {"len"}:
             allowed |= {id(arg) for arg in node.args}
@@ -113,7 +114,21 @@ def builder_names(statements: list[ast.stmt], parameters: set[str]) -> set[str]:
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and id(node) not in allowed:
                 others.add(node.id)
-    return (grown & made) - others
+    # Made anew in a loop, it is one list and then another: that is not followed yet.
+    often = {name for name, count in made.items() if count > 1}
+    return (grown & made.keys()) - others - (often & _made_in_loops(statements))
+
+
+def _made_in_loops(statements: list[ast.stmt]) -> set[str]:
+    return {
+        target.id
+        for node in own_nodes(statements)
+        if isinstance(node, ast.For | ast.While)
+        for inner in own_nodes(node.body)
+        if isinstance(inner, ast.Assign) and _fresh_list(inner.value)
+        for target in inner.targets
+        if isinstance(target, ast.Name)
+    }
 
 
 def _called(node: ast.expr) -> str:

@@ -191,6 +191,9 @@ def limited(type_: Type, depth: int = 3) -> Type:
     """The same promise, but none about what lies deeper: what a recursion keeps would otherwise grow without end."""
     if isinstance(type_, TupleType):
         return TupleType(tuple(limited(item, depth - 1) for item in type_.items)) if depth else UNKNOWN
+    if isinstance(type_, OptionalType):
+        item = limited(type_.item, depth)
+        return UNKNOWN if item is UNKNOWN else OptionalType(item)
     if isinstance(type_, LogType):
         return type_ if depth else UNKNOWN
     return type_
