@@ -57,7 +57,8 @@ def gradient(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, 
         except BaseException as error:
             __tracebackhide__ = True  # IPython shows the user's own lines only
             if not misfit(error):
-                raise doors.for_user(error) from None
+                doors.for_user(error)
+                raise
     __tracebackhide__ = True
     return doors.run(f, args, kwargs, (True,) * len(args), False, fast)
 
@@ -95,7 +96,8 @@ class Derivative:
             except BaseException as error:
                 __tracebackhide__ = True
                 if not misfit(error):
-                    raise doors.for_user(error) from None
+                    doors.for_user(error)
+                    raise
         if result is MISS:
             __tracebackhide__ = True
             if self.has_aux:

@@ -176,7 +176,8 @@ def _call(run: Callable[..., Any], given: tuple[Any, ...]) -> Any:
     except BaseException as error:
         if misfit(error):
             return MISS
-        raise for_user(error) from None
+        for_user(error)
+        raise
 
 
 def compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, value: bool, key: Any) -> Entry:
@@ -186,7 +187,8 @@ def compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Want
         try:
             entry = transform.compile_joint(f, args, kwargs, wanted, value)
         except Exception as error:
-            raise for_user(error) from None
+            for_user(error)
+            raise
     entry.key, entry.keep = key, kept(f)
     asked = running.generation()
     with cache.lock:
@@ -272,7 +274,8 @@ class Pulled:
             with running.Scope(self.generation):
                 parts = runtime.call_back(self.back, ybar)
         except BaseException as error:
-            raise for_user(error) from None
+            for_user(error)
+            raise
         given = tuple(C.finish(arg, parts[i + 1]) for i, arg in enumerate(self.args) if i >= self.skip)
         return C.distinct(given, ybar)  # type: ignore[no-any-return]
 
@@ -294,7 +297,8 @@ def pullback(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any
             shape = np.shape(y) if isinstance(y, np.ndarray | float | int | np.generic) else None
             return y, Pulled(back, copies, extra, shape, getattr(f, "__name__", "f"))
     except BaseException as error:
-        raise for_user(error) from None
+        for_user(error)
+        raise
 
 
 def own_body(f: Any) -> Any:

@@ -43,7 +43,6 @@ from .live import Liveness
 from .resolve import Resolve
 from .values import Activation, Val, any_active, const, same
 
-
 MAX_NESTED = 6  # tuples within tuples that a loop carries around with all their types
 
 

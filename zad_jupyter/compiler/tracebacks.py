@@ -15,7 +15,19 @@ from .source import PACKAGE
 
 
 def for_user(error: BaseException) -> BaseException:
-    """The same error, with a traceback that shows the user's lines only."""
+    """The same error, with a traceback that shows the user's lines only; so have the errors behind it."""
+    seen: list[BaseException] = []
+    todo: list[BaseException | None] = [error]
+    while todo:
+        one = todo.pop()
+        if one is not None and not any(one is other for other in seen):
+            seen.append(one)
+            _rebuild(one)
+            todo += [one.__cause__, one.__context__]
+    return error
+
+
+def _rebuild(error: BaseException) -> None:
     frames: list[Any] = []
     tb = error.__traceback__
     while tb is not None:
@@ -29,7 +41,7 @@ def for_user(error: BaseException) -> BaseException:
     rebuilt: pytypes.TracebackType | None = None
     for frame in reversed(frames):
         rebuilt = pytypes.TracebackType(rebuilt, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return error.with_traceback(rebuilt)
+    error.__traceback__ = rebuilt
 
 
 def _user_frames(pos: Pos | None) -> list[Any]:

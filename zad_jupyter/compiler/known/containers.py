@@ -13,6 +13,8 @@ from .. import intrinsics as I
 from .. import types as T
 from ..handlers import Handler, handles
 from ..ir import Const, Pos, Var
+from ..iterate import MAX_UNROLLED
+from ..select import ask
 from ..values import Iterable, Val, Words, any_active, const, value_of
 
 if TYPE_CHECKING:
@@ -201,6 +203,25 @@ def iterable(kind: str) -> Handler:
 
 for _kind in (zip, enumerate, reversed):
     handles(_kind)(iterable(_kind.__name__))
+
+
+@handles(sum)
+def sum_of_anything(inf: Resolve, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val | None:
+    """A sum of things that are no numbers is what its `+` say: those of lists, or of a person's own class."""
+    if kwargs or not args or not any_active(args):
+        return None
+    items = inf.with_items(args[0], pos).items
+    if items is None or len(items) > MAX_UNROLLED:
+        return None
+    total = args[1] if len(args) > 1 else const(0)
+    if all(T.is_scalar(v.type) or v.type is T.UNKNOWN or isinstance(v.type, T.ArrayType) for v in (total, *items)):
+        return None
+    answer = ask(inf.context, sum, args, kwargs)
+    if answer is None or answer.outcome != "hit" or answer.rule.layer != "shipped":
+        return None
+    for item in items:
+        total = inf.call(const(operator.add), [total, item], {}, pos)
+    return total
 
 
 @handles(np.ndim)
