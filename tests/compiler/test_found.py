@@ -330,7 +330,7 @@ def test_a_tuple_that_grows_in_a_loop():
 
 
 def test_lists_are_added_up():
-    assert gradient(lambda x: sum([[x], [x * x]], [])[1], 2.0) == (4.0,)
+    assert gradient(lambda x: sum([[x], [x * x]], [])[1], 2.0) == (4.0,)  # noqa: RUF017
 
 
 def renewed(x):
@@ -390,12 +390,8 @@ def test_what_an_exception_carries_is_not_lost_silently():
         except Carrier as error:
             return error.args[0] * 2.0
 
-    try:
-        got = gradient(f, 3.0)
-    except Exception as error:
-        assert "args" in str(error) or isinstance(error, UnsupportedError)
-    else:
-        assert got == (12.0,)
+    with pytest.raises(UnsupportedError, match="args"):
+        gradient(f, 3.0)
 
 
 def test_texts_of_numbers_are_no_matter_of_derivatives():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import types as pytypes
 from abc import get_cache_token
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,26 @@ def run(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, v
                 )
     state.last = entry.run
     _remember(runs, key[0], entry)
+    for seen in _recordings:
+        seen.add(entry)
     return _without(result, extra, value)
+
+
+_recordings: list[set[Entry]] = []
+
+
+@contextmanager
+def recording() -> Iterator[set[Entry]]:
+    """Collect the gradients that run in a `with` block."""
+    seen: set[Entry] = set()
+    with cache.lock:
+        for runs in (fast, *_modes.values()):
+            runs.clear()  # what is found at once is not seen here
+        _recordings.append(seen)
+    try:
+        yield seen
+    finally:
+        _recordings.remove(seen)
 
 
 def _remember(runs: Runs, own: Any, entry: Entry) -> None:

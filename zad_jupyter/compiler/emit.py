@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..rules.errors import UnsupportedError
+from ..rules.syntax import parse
 from . import intrinsics as I
 from .assigned import Assigned
 from .generated import Generated, define
@@ -250,7 +251,7 @@ class Emitter(Written):
         return define(name, node, self.namespace, self.positions, guarded=bool(guards))
 
     def guard(self, text: str) -> None:
-        test = ast.parse(f"not ({text})", mode="eval").body
+        test = parse(f"not ({text})", mode="eval").body
         part: Any  # those that have a place
         for part in ast.walk(test):
             if hasattr(part, "lineno"):

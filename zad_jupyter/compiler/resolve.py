@@ -152,10 +152,10 @@ class Resolve(ABC):
 
     def unsupported(self, construct: str, pos: Pos | None = None) -> UnsupportedError:
         pos = pos or self.here
-        place = Place(pos.file, pos.line) if pos else "?"
+        place = f" at {Place(pos.file, pos.line)}" if pos else ""
         name = pos.function if pos else self.act.function.name
         return UnsupportedError(
-            f"{name} cannot be differentiated: {construct} at {place} is not supported yet. "
+            f"{name} cannot be differentiated: {construct}{place} is not supported yet. "
             f"Write a rule for the function, or write this line another way."
         )
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any, TypeGuard
 
 from ..rules.errors import UnsupportedError
+from ..rules.syntax import parse
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FUTURE = 0x1FE0000  # the compiler flags that `from __future__` sets
@@ -35,7 +36,7 @@ class Unit:
     def __init__(self, filename: str, lines: list[str]) -> None:
         self.filename = filename
         self.lines = lines
-        self.tree = ast.parse("".join(lines))
+        self.tree = parse("".join(lines))
         self.definitions: dict[tuple[int, str], list[Definition]] = {}
         self._codes: dict[int, frozenset[types.CodeType]] = {}
         for node in ast.walk(self.tree):
@@ -122,7 +123,7 @@ def _on_one_line(code: types.CodeType) -> Definition | None:
     """A shipped rule is a lambda on one line: reading that line spares parsing the whole file."""
     line = linecache.getline(code.co_filename, code.co_firstlineno)
     try:
-        tree = ast.parse(line.strip())
+        tree = parse(line.strip())
     except SyntaxError:
         return None
     ast.increment_lineno(tree, code.co_firstlineno - 1)

@@ -31,6 +31,7 @@ class Event:
         kept: how many gradients were not.
         failed: nothing was changed; `details` say why.
         of_files: it came from files, and not from a cell or a switch.
+        files: those that were loaded.
     """
 
     title: str
@@ -40,6 +41,7 @@ class Event:
     kept: int = 0
     failed: bool = False
     of_files: bool = True
+    files: tuple[str, ...] = ()
 
     def summary(self) -> str:
         """One line."""

@@ -253,7 +253,8 @@ class Live:
         if len(details) == 1 and not loaded.unpatched:
             title, details = f"{title}: {details[0]}", []
         dropped = [*(change.dropped if change is not None else ()), *loaded.dropped]
-        self.changes.add(Event(title, details=details, dropped=dropped, kept=alive()))
+        files = tuple(source.path for source in loaded.sources)
+        self.changes.add(Event(title, details=details, dropped=dropped, kept=alive(), files=files))
 
     def _failed(self, failed: LoadFailed, changed: list[tuple[Source, bytes]]) -> None:
         cause = failed.cause

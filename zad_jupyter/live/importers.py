@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
+from ..rules.syntax import parse
 from .report import Replaced
 
 # Objects that Python shares, or that are equal wherever they come from: to hold one tells nothing of where it is from.
@@ -60,14 +61,14 @@ def importers(changed: Mapping[str, Iterable[Replaced]], candidates: Iterable[Mo
 
 
 def _is_shared(value: Any) -> bool:
-    return isinstance(value, _SHARED) or value == ()
+    return isinstance(value, _SHARED) or (type(value) is tuple and not value)  # no == of the user's
 
 
 def _imported_names(module: ModuleType) -> set[tuple[str, str]]:
     """The (module, name) pairs of the `from … import …` statements of a module's file, functions' bodies included."""
     try:
         with open(module.__file__ or "", "rb") as file:
-            tree = ast.parse(file.read())
+            tree = parse(file.read())
     except (OSError, SyntaxError, ValueError):
         return set()
     found = set()

@@ -21,6 +21,7 @@ from ..compiler.cache import Dropped
 from ..compiler.moves import Move, follow
 from ..rules import Change, Owner, registry
 from ..rules.places import owner_of_file
+from ..rules.syntax import parse
 from .execute import Batch, Execution
 from .importers import importers, rebind
 from .interrupt import deferred_interrupt
@@ -184,7 +185,7 @@ def ordered(sources: list[Source], content: dict[str, bytes]) -> list[Source]:
 def _imports(text: bytes, source: Source) -> list[str]:
     """The names of modules that a text imports, as far as they are written in it."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError):
         return []
     packages = [sys.modules[name].__package__ or "" for name in source.names if name in sys.modules]

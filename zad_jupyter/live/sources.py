@@ -11,6 +11,7 @@ import sysconfig
 import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType, ModuleType
 
 from ..rules import Owner, Rule
@@ -159,9 +160,10 @@ def remember(module: ModuleType, content: bytes) -> None:
 
 
 def file_of(module: object) -> str | None:
-    """The file of Python source that a module is made of."""
+    """The file of Python source that a module is made of, as it is written: not by a loader that changes it."""
     path = getattr(module, "__file__", None)
-    return path if isinstance(path, str) and path.endswith(".py") else None
+    loader = getattr(getattr(module, "__spec__", None), "loader", None)
+    return path if isinstance(path, str) and path.endswith(".py") and type(loader) is SourceFileLoader else None
 
 
 def is_watchable(path: str) -> bool:

@@ -50,6 +50,12 @@ class Cells:
         """The innermost cell that is running, None between cells and in the cell that loaded the extension."""
         return self._running[-1] if self._running else None
 
+    @property
+    def identity(self) -> str | None:
+        """By what the running cell is known when it runs again: its id, or else what is written in it."""
+        cell = self.current
+        return None if cell is None else cell.id or cell.raw
+
     def register_past(self) -> None:
         """Name the cells that ran before the extension was loaded, and the one that is loading it."""
         for filename, number in dict(getattr(self.shell.compile, "_filename_map", {})).items():

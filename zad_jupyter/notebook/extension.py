@@ -14,6 +14,7 @@ from zad_jupyter.notebook import completion
 from zad_jupyter.notebook.arguments import Names, wants_help, without_comment
 from zad_jupyter.notebook.cells import Cells
 from zad_jupyter.notebook.files import Files
+from zad_jupyter.notebook.live_output import LiveOutputs
 from zad_jupyter.notebook.ownership import Execution
 from zad_jupyter.notebook.rule_cell import USAGE as RRULE_USAGE
 from zad_jupyter.notebook.rule_cell import RuleCell
@@ -67,8 +68,9 @@ class Extension:
         names = Names(shell, self.cells.name_for)
         self.rule_cell = RuleCell(shell, self.cells, names)
         self.source = LastTree()
-        self.files = Files(shell, self.source.changed)
-        self.zad = Zad(shell, self.cells, names, self.files.live)
+        self.outputs = LiveOutputs(shell)
+        self.files = Files(shell, self._loaded)
+        self.zad = Zad(shell, self.cells, names, self.files.live, self.outputs)
         self.panel: Any = None
         self._executions: dict[str, Execution] = {}
         self._announcements: list[str] = []
@@ -81,6 +83,8 @@ class Extension:
             undo.callback(places.forget_cells)
             self._magics(undo)
             self.files.start(undo)
+            self.files.live.changes.listeners.append(lambda event: self.outputs.loaded(set(event.files)))
+            undo.callback(self.outputs.stop)
             undo.callback(registry.subscribe(self._rules_changed))
             self._hook(undo, "pre_run_cell", self._before_cell)
             self._hook(undo, "post_run_cell", self._after_cell)
@@ -155,6 +159,7 @@ class Extension:
     def _before_cell(self, info: Any) -> None:
         self.files.before_cell()
         cell = self.cells.before(info)
+        self.outputs.stop("ended: its cell was run again", self.cells.identity)
         self._executions[cell.filename] = Execution(places.owner_of_file(cell.filename))
 
     def _after_cell(self, result: Any) -> None:
@@ -167,8 +172,16 @@ class Extension:
             print(f"zad: {said}")
         self._announcements.clear()
         self.source.changed()
+        self.outputs.refresh()
+
+    def _loaded(self) -> None:
+        """Files were loaded while the kernel was idle."""
+        self.source.changed()
+        self.outputs.refresh()
 
     def _rules_changed(self, change: Any) -> None:
+        if self.cells.current is None:  # a switch in the panel, say
+            self.files.wake()
         # Told at the end of the cell: from here, the words could land in the output of another cell.
         if "written for an older" in change.reason or "detached" in change.reason:
             self._announcements.append(change.reason)

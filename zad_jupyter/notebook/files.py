@@ -16,7 +16,7 @@ class Files:
 
     Arguments:
         shell: the IPython shell.
-        changed: called when something was loaded while the kernel was idle.
+        changed: called when the kernel was idle, and files or rules may have changed.
     """
 
     def __init__(self, shell: Any, changed: Callable[[], None]) -> None:
@@ -26,7 +26,7 @@ class Files:
         self._unsaid: list[Event] = []
         self._held: set[str] = set()  # modules that %autoreload leaves to us
         self.live = Live(
-            names=lambda: [shell.user_ns], folder=lambda: self._folder, on_wake=self._wake,
+            names=lambda: [shell.user_ns], folder=lambda: self._folder, on_wake=self.wake,
             progress=lambda text: print(f"zad: {text}", flush=True),
         )  # fmt: skip
 
@@ -59,17 +59,15 @@ class Files:
 
     # -- when the kernel is idle
 
-    def _wake(self) -> None:
-        """In a thread of the watcher's."""
+    def wake(self) -> None:
+        """Look when the kernel is idle; called from any thread."""
         loop = getattr(getattr(self.shell, "kernel", None), "io_loop", None)
         if loop is not None:
             loop.add_callback(self._idle)
 
     def _idle(self) -> None:
-        before = len(self._unsaid)
         self.live.check("idle")
-        if len(self._unsaid) != before:
-            self._changed()
+        self._changed()
 
     # -- IPython's own %autoreload, which would execute modules a second time, each by itself
 

@@ -16,13 +16,15 @@ from IPython.core.error import UsageError
 
 from zad_jupyter import api
 from zad_jupyter.live import Live
+from zad_jupyter.notebook import live_output
 from zad_jupyter.notebook.arguments import Names, no_options, wants_help
 from zad_jupyter.notebook.cells import Cells
 from zad_jupyter.notebook.display import RulesTable
+from zad_jupyter.notebook.live_output import LiveOutputs
 from zad_jupyter.rules import registry, which_rule
 from zad_jupyter.trace import trace as run_trace
 
-COMMANDS = ("rules", "which", "trace", "adjoint", "on", "off", "watch", "unwatch", "changes", "help")
+COMMANDS = ("rules", "which", "trace", "adjoint", "on", "off", "watch", "unwatch", "changes", "live", "help")
 
 USAGE = """\
 %zad WORD [ARGUMENT]
@@ -33,11 +35,12 @@ Shows which rule each call gets, and why; %zad help lists the words, %zad WORD -
 class Zad:
     """Answers ``%zad`` in one shell."""
 
-    def __init__(self, shell: Any, cells: Cells, names: Names, live: Live) -> None:
+    def __init__(self, shell: Any, cells: Cells, names: Names, files: Live, outputs: LiveOutputs) -> None:
         self.shell = shell
         self.cells = cells
         self.names = names
-        self.live = live
+        self.files = files
+        self.outputs = outputs
 
     def line(self, line: str) -> Any:
         """Run ``%zad LINE``, a line without comment."""
@@ -49,7 +52,8 @@ class Zad:
             raise UsageError(f"%zad: there is no subcommand {command!r}; there are {', '.join(COMMANDS)}")
         if argument in ("-h", "--help"):
             return self.help(command)
-        no_options(f"%zad {command}", argument)
+        if command != "live":
+            no_options(f"%zad {command}", argument)
         run: Callable[[str], Any] = getattr(self, command)
         return run(argument)
 
@@ -69,10 +73,10 @@ class Zad:
             found = list(registry.rules(self.names.target("%zad rules", argument)))
             if not found:
                 print(f"there is no rule for {argument}")
-            return RulesTable(found, notes=self.live.standing())
+            return RulesTable(found, notes=self.files.standing())
         every = list(registry.rules())
         mine = [rule for rule in every if rule.layer == "user"]
-        return RulesTable(mine, len(every) - len(mine), self.live.standing())
+        return RulesTable(mine, len(every) - len(mine), self.files.standing())
 
     def which(self, argument: str) -> Any:
         """%zad which f(x)      which rule this call gets, and why not the others; the call is not made"""
@@ -100,27 +104,44 @@ class Zad:
         """%zad watch [PATH]    follow a file, or all of a folder; without PATH, what is watched and how"""
         if argument:
             try:
-                found = self.live.watch(_path(argument))
+                found = self.files.watch(_path(argument))
             except FileNotFoundError as error:
                 raise UsageError(f"%zad watch: {error}") from None
             print(f"watching {', '.join(source.label for source in found) or 'nothing: there is no .py file'}")
         else:
-            print(self.live.text())
+            print(self.files.text())
 
     def unwatch(self, argument: str) -> None:
         """%zad unwatch PATH    do not follow a file, or those of a folder, any more"""
         if not argument:
             raise UsageError("%zad unwatch: name a file or a folder; %zad watch lists what is watched")
-        gone = self.live.unwatch(_path(argument))
+        gone = self.files.unwatch(_path(argument))
         if not gone:
             raise UsageError(f"%zad unwatch: {argument} is not watched; %zad watch lists what is")
         print(f"not watching {', '.join(os.path.basename(path) for path in gone)} any more")
+
+    def live(self, argument: str) -> None:
+        """%zad live EXPR       an output that recomputes itself when a rule, function or file it depended on changes;
+        %zad live --stop ends all of them, %zad live --now recomputes those that take over a second"""
+        if argument == "--stop":
+            count = self.outputs.stop()
+            print(f"stopped {count} live output{'s' * (count != 1)}" if count else "there is no live output")
+        elif argument == "--now":
+            self.outputs.refresh(now=True)
+        elif not argument or argument.startswith("--"):
+            raise UsageError("%zad live: write an expression, such as %zad live gradient(f, 2.0); or --stop, or --now")
+        else:
+            node = live_output.parse(argument)
+            filename = self.cells.name_for(argument)
+            code = compile(ast.Expression(node), filename, "eval")
+            names = self.shell
+            self.outputs.start(argument, lambda: eval(code, names.user_global_ns, names.user_ns), self.cells.identity)
 
     def changes(self, argument: str) -> None:
         """%zad changes         what became of each change: rules, and the gradients dropped for it and why"""
         if argument:
             raise UsageError("%zad changes takes no argument")
-        print("\n".join([self.live.changes.text(), *self.live.standing()]))
+        print("\n".join([self.files.changes.text(), *self.files.standing()]))
 
     def help(self, argument: str) -> None:
         """%zad help [WORD]     this"""

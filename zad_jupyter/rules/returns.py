@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
+from .syntax import parse
+
 MISSING = ...          # what a checked twin returns where the rule itself would return nothing
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -199,7 +201,7 @@ def _look_up(code: CodeType, lines: list[str]) -> FunctionNode | None:
 
 def _index(lines: list[str]) -> _Index:
     try:
-        tree = ast.parse("".join(lines))
+        tree = parse("".join(lines))
     except (SyntaxError, ValueError):
         return _Index({}, ())
     imports = [(alias.asname or alias.name).partition(".")[0] for node in _own_nodes(tree)
