@@ -225,9 +225,22 @@ def test_one_derivative_is_used_for_many_types():
     same(d(4.0), 8.0)
 
 
-@pytest.mark.xfail(strict=True, reason="functools.partial: NoRuleError")
 def test_partials():
     assert gradient(functools.partial(lambda k, x: k * x, 5.0), 2.0) == (5.0,)
+    named = functools.partial(lambda x, *, k=1.0, j=2.0: k * j * x * x, k=3.0)
+    assert gradient(lambda x: named(x), 2.0) == (24.0,)
+    assert gradient(lambda x: named(x, j=1.0), 2.0) == (12.0,)
+    assert grad(grad(named))(2.0) == 12.0
+    scaled = functools.partial(np.multiply, np.array([1.0, 2.0]))
+    assert gradient(lambda v: np.sum(scaled(v)), np.ones(2))[0].tolist() == [1.0, 2.0]
+
+
+def test_a_partial_that_is_bound_anew_is_followed():
+    names: dict[str, Any] = {"p": functools.partial(lambda k, x: k * x, 5.0)}
+    f = lambda x: names["p"](x)
+    assert gradient(f, 2.0) == (5.0,)
+    names["p"] = functools.partial(lambda k, x: k * x, 7.0)
+    assert gradient(f, 2.0) == (7.0,)
 
 
 def test_methods_and_callable_objects():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ class Kernel:
 
     def __init__(self, client: Any) -> None:
         self.client = client
+        self.updates: list[str] = []  # what outputs were changed to, whatever cell they belong to
 
     def __call__(self, code: str, cell_id: str | None = None, timeout: float = 60) -> Reply:
         content = {
@@ -43,6 +45,7 @@ class Kernel:
                 said = self.client.get_iopub_msg(timeout=timeout)
             except queue.Empty:
                 raise TimeoutError(f"the kernel did not finish {code!r}") from None
+            self._noted(said)
             if said["parent_header"].get("msg_id") != message["header"]["msg_id"]:
                 continue
             kind, data = said["msg_type"], said["content"]
@@ -60,6 +63,20 @@ class Kernel:
             if answer["parent_header"].get("msg_id") == message["header"]["msg_id"]:
                 reply.status = answer["content"]["status"]
                 return reply
+
+    def _noted(self, said: dict[str, Any]) -> None:
+        if said["msg_type"] == "update_display_data":
+            self.updates.append(said["content"]["data"].get("text/plain", ""))
+
+    def updated(self, timeout: float = 5.0) -> str:
+        """What an output is changed to next, or was since somebody asked last; "" if none is."""
+        end = time.monotonic() + timeout
+        while not self.updates and time.monotonic() < end:
+            try:
+                self._noted(self.client.get_iopub_msg(timeout=0.1))
+            except queue.Empty:
+                continue
+        return self.updates.pop(0) if self.updates else ""
 
     def ok(self, code: str, cell_id: str | None = None) -> str:
         """Run a cell that must succeed; returns its words."""

@@ -152,17 +152,17 @@ def run(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, v
     state.last = entry.run
     _remember(runs, key[0], entry)
     for seen in _recordings:
-        seen.add(entry)
+        seen.setdefault(entry, f)
     return _without(result, extra, value)
 
 
-_recordings: list[set[Entry]] = []
+_recordings: list[dict[Entry, Any]] = []
 
 
 @contextmanager
-def recording() -> Iterator[set[Entry]]:
-    """Collect the gradients that run in a `with` block."""
-    seen: set[Entry] = set()
+def recording() -> Iterator[dict[Entry, Any]]:
+    """Collect the gradients that run in a `with` block, each with a function that it was the gradient of."""
+    seen: dict[Entry, Any] = {}
     with cache.lock:
         for runs in (fast, *_modes.values()):
             runs.clear()  # what is found at once is not seen here

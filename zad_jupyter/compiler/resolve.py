@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import types as pytypes
 from abc import ABC, abstractmethod
@@ -183,6 +184,9 @@ class Resolve(ABC):
         f = fn.atom.value
         if isinstance(f, pytypes.MethodType):
             return self.call(const(f.__func__), [const(f.__self__), *args], kwargs, pos)
+        if type(f) is functools.partial:
+            words = {name: const(value) for name, value in f.keywords.items()}
+            return self.call(const(f.func), [*map(const, f.args), *args], {**words, **kwargs}, pos)
         if isinstance(f, Late):
             if f.target is None and f.result_type is not None and not self.select:
                 return self.emit(f, args, kwargs, T.TupleType((f.result_type, T.UNKNOWN)), False, pos)

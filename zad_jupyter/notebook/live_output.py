@@ -12,8 +12,9 @@ import contextlib
 import io
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html import escape
+from types import CodeType, FunctionType
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -21,7 +22,10 @@ from IPython.display import DisplayHandle
 
 from zad_jupyter.compiler import cache, doors
 from zad_jupyter.compiler.cache import Entry
+from zad_jupyter.compiler.runtime import is_readable
+from zad_jupyter.rules import registry
 
+MOST_NAMES = 500  # that are followed from one expression
 SLOW = 1.0  # seconds: what takes longer is recomputed only when asked for
 
 
@@ -64,8 +68,9 @@ class Output:
         self._names = sorted({node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)})
         self._handle: Any = DisplayHandle()
         self._bundle: dict[str, Any] = {}
-        self._entries: set[Entry] = set()
-        self._meant: dict[str, Any] = {}
+        self._entries: dict[Entry, Any] = {}
+        self._meant: list[tuple[dict[str, Any], str, Any]] = []
+        self._failed_at: int | None = None  # the generation of the rules when it raised something
         self.files: set[str] = set()
 
     def show(self) -> None:
@@ -105,10 +110,11 @@ class Output:
         """
         if files & self.files:
             return True
-        names = self.shell.user_ns
-        if any(_meaning(names.get(name)) != meant for name, meant in self._meant.items()):
+        if self._failed_at is not None and (files or self._failed_at != registry.generation):
+            return True  # how far it would have come without the error, nobody knows
+        if any(_meaning(names.get(name)) != meant for names, name, meant in self._meant):
             return True
-        return not all(cache.usable(entry) for entry in self._entries)
+        return not all(cache.usable_now(entry, f) for entry, f in self._entries.items())
 
     def _compute(self) -> None:
         began = time.perf_counter()
@@ -116,12 +122,16 @@ class Output:
         with doors.recording() as entries:
             try:
                 value = self._evaluate()
+                self._failed_at = None
+            except BaseException:
+                self._failed_at = registry.generation
+                raise
             finally:
                 self._entries = entries
-                self._meant = {name: _meaning(self.shell.user_ns.get(name)) for name in self._names}
-                self.files = _files(entries) | {
-                    file for name in self._names if (file := _file_of(self.shell.user_ns.get(name))) is not None
-                }
+                self._meant = _meanings(self.shell.user_ns, self._names)
+                self.files = _files(entries)
+                for names, name, _ in self._meant:
+                    self.files |= {file for file in (_file_of(names.get(name)),) if file is not None}
                 self.seconds = time.perf_counter() - began
         self._bundle = dict(self.shell.display_formatter.format(value)[0])
 
@@ -201,12 +211,35 @@ def _meaning(value: Any) -> tuple[int, int]:
     return id(value), id(getattr(value, "__code__", None))
 
 
+def _meanings(names: dict[str, Any], written: list[str]) -> list[tuple[dict[str, Any], str, Any]]:
+    """What some names mean, and the names of functions and classes that the functions among them use in turn."""
+    found: list[tuple[dict[str, Any], str, Any]] = []
+    todo = [(names, name) for name in written]
+    seen = {(id(names), name) for name in written}
+    while todo and len(found) < MOST_NAMES:
+        where, name = todo.pop()
+        value = where.get(name)
+        found.append((where, name, _meaning(value)))
+        if isinstance(value, FunctionType) and is_readable(value):
+            for inner in _names_in(value.__code__):
+                used, key = value.__globals__.get(inner), (id(value.__globals__), inner)
+                if isinstance(used, FunctionType | type) and is_readable(used) and key not in seen:
+                    seen.add(key)
+                    todo.append((value.__globals__, inner))
+    return found
+
+
+def _names_in(code: CodeType) -> set[str]:
+    inside = [_names_in(const) for const in code.co_consts if isinstance(const, CodeType)]
+    return set(code.co_names).union(*inside)
+
+
 def _file_of(value: Any) -> str | None:
     code = getattr(value, "__code__", None)
     return None if code is None else str(code.co_filename)
 
 
-def _files(entries: set[Entry]) -> set[str]:
+def _files(entries: Iterable[Entry]) -> set[str]:
     """The files in which what gradients depend on is written."""
     found: set[str] = set()
     for entry in entries:
