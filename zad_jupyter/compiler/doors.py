@@ -21,6 +21,8 @@ from .transform import Wanted
 
 Runs = dict[Any, Callable[..., Any]]
 
+PATIENCE = 20
+
 fast: Runs = {}  # of `gradient`: for each function what ran last, which checks by itself whether it fits the call
 _modes: dict[Any, Runs] = {}  # the same for `grad` and its kin, by what they want
 _lists: dict[Any, list[Entry]] = {}
@@ -143,14 +145,17 @@ def run(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, v
             if result is not MISS:
                 break
         else:
-            entry = compiled(f, args, kwargs, wanted, value, key)
-            result = _call(entry.run, given)
-            if result is MISS:
+            for _ in range(PATIENCE):  # another thread may change a function while this one compiles it
+                entry = compiled(f, args, kwargs, wanted, value, key_of(f, args, kwargs, wanted, value))
+                result = _call(entry.run, given)
+                if result is not MISS:
+                    break
+            else:
                 raise RuntimeError(
                     f"the gradient of {entry.name} does not fit the call it was compiled for; please report this"
                 )
     state.last = entry.run
-    _remember(runs, key[0], entry)
+    _remember(runs, entry)
     for seen in _recordings:
         seen.setdefault(entry, f)
     return _without(result, extra, value)
@@ -173,12 +178,12 @@ def recording() -> Iterator[dict[Entry, Any]]:
         _recordings.remove(seen)
 
 
-def _remember(runs: Runs, own: Any, entry: Entry) -> None:
+def _remember(runs: Runs, entry: Entry) -> None:
     """Let the next call find an entry at once, unless somebody could then find what is not of his generation."""
     if cache.lock.acquire(blocking=False):
         try:
             if entry.alive and entry.kept and not running.others_behind():
-                runs[own] = entry.run
+                runs[entry.key[0]] = entry.run
         finally:
             cache.lock.release()
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any, TypeGuard
 
 from ..rules.errors import UnsupportedError
-from ..rules.syntax import parse
+from ..rules.syntax import in_force, parse
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FUTURE = 0x1FE0000  # the compiler flags that `from __future__` sets
@@ -95,6 +95,10 @@ def definition(code: types.CodeType) -> Definition:
         quick = _on_one_line(code)
         if quick is not None:
             return quick
+    known = in_force.get(filename)
+    node = None if known is None else _defined_in(known, code)
+    if node is not None:
+        return node
     linecache.checkcache(filename)
     lines = linecache.getlines(filename)
     if not lines:
@@ -102,14 +106,19 @@ def definition(code: types.CodeType) -> Definition:
             f"{code.co_name} has no source text that can be read ({filename}:{code.co_firstlineno}), so the compiler "
             f"cannot look inside it. Write a rule for it, or define it in a file or a cell."
         )
-    try:
-        unit = _unit(filename, lines)
-    except SyntaxError:
-        raise _changed(code) from None
-    node = _only(unit.definitions.get((code.co_firstlineno, code.co_name), []), code)
-    if node is None or code not in unit.codes(code.co_flags & FUTURE):
+    node = _defined_in(lines, code)
+    if node is None:
         raise _changed(code)
     return node
+
+
+def _defined_in(lines: list[str], code: types.CodeType) -> Definition | None:
+    try:
+        unit = _unit(code.co_filename, lines)
+    except SyntaxError:
+        return None
+    node = _only(unit.definitions.get((code.co_firstlineno, code.co_name), []), code)
+    return node if node is not None and code in unit.codes(code.co_flags & FUTURE) else None
 
 
 def _changed(code: types.CodeType) -> SourceError:

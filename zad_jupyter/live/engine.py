@@ -50,6 +50,9 @@ class Live:
         self.watcher = Watcher(self._woken)
         self._names, self._folder, self._on_wake, self._progress = names, folder, on_wake, progress
         self._loading = False
+        self._recovered = False
+        self._folders: list[str] = []  # what the person has asked to follow
+        self._unwanted: set[str] = set()  # what the person has asked not to follow
         self._said_slow = False
         self._cell = False  # whether a cell is running
         self._rules = True  # whether rules came that nobody has looked at
@@ -76,7 +79,8 @@ class Live:
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None  # from now on `check` does nothing: the cell that stops us has not ended yet
-        self.sources = Sources()
+        for path in list(self.sources.by_path):
+            self.sources.remove(path)
 
     def watch(self, path: str) -> list[Source]:
         """Watch a file, or all Python files of a folder, asked for by the person.
@@ -86,6 +90,7 @@ class Live:
         """
         path = os.path.abspath(os.path.expanduser(path))
         if os.path.isdir(path):
+            self._folders.append(path)
             paths = [os.path.join(path, name) for name in sorted(os.listdir(path)) if name.endswith(".py")]
         elif os.path.exists(path):
             paths = [path]
@@ -98,12 +103,14 @@ class Live:
         path = os.path.abspath(os.path.expanduser(path))
         gone = [p for p in self.sources.by_path if p == path or p.startswith(path.rstrip(os.sep) + os.sep)]
         for each in gone:
-            del self.sources.by_path[each]
+            self.sources.remove(each)
             self.watcher.remove(each)
+            self._unwanted.add(each)
         self._attend()
         return gone
 
     def _add(self, path: str, asked: bool = False) -> Source:
+        self._unwanted.discard(path)
         source, new = self.sources.add(path, asked)
         if new:
             self.watcher.add(path)
@@ -160,11 +167,13 @@ class Live:
 
     def _check(self, moment: Moment) -> None:
         folder = self._folder()
-        if folder is not None or self._rules:
-            rules = registry.rules() if self._rules else ()
-            self._rules = False
-            for source in self.sources.discover(folder or os.devnull, rules):
-                self.watcher.add(source.path)
+        rules = registry.rules() if self._rules else ()
+        self._rules = False
+        folders = [*self._folders, *([folder] if folder is not None else [])]
+        found = self.sources.discover(folders, rules, self._unwanted)
+        for source in found:
+            self.watcher.add(source.path)
+        if found or rules:
             self._attend()
         named, self._named = self._named, set()
         looked = [s for path in named if (s := self.sources.by_path.get(path)) is not None]
@@ -180,12 +189,21 @@ class Live:
                 tried = text == source.tried and source.error is not None
                 again = tried and source.error is not None and source.error.retry and moment != "gradient"
                 (failing if tried and not again else changed).append((source, text))
-        if changed:
-            self._load(changed + failing)  # what failed may have failed for the lack of these
+        if not changed:
+            if self._recovered:  # what was held up by a file that says again what is running
+                self._recovered = False
+                self._check(moment)
+            return
+        failed = self._load(changed + failing, moment)  # what failed may have failed for the lack of these
+        if failed is not None and any(failed.source is source for source, _ in failing):
+            failed = self._load(changed, moment)
+        if failed is not None:
+            self._failed(failed, changed)
 
     def _text(self, source: Source, verdict: Verdict, moment: Moment) -> bytes | None:
         """What is to be executed for a file that is not simply the same, if it is to be now."""
         if verdict == "gone":
+            source.error, source.tried = None, None
             self._vanished(source)
             return None
         source.gone = None
@@ -196,6 +214,9 @@ class Live:
         if verdict == "same":  # put back as it was, or readable again: what runs is what it says
             if source.error is not None:
                 source.error, source.tried = None, None
+                for other in self.sources:
+                    if other.error is not None and other.error.held_by is source:
+                        other.error, other.tried, self._recovered = None, None, True
                 self.changes.add(Event(f"{source.label} says again what is running"))
             return None
         if moment == "gradient" and self._cell and source.seconds > SLOW:
@@ -221,10 +242,13 @@ class Live:
                 with registry.transaction(owner, f"{source.label} is gone, and its rules with it"):
                     pass
             held, self.changes.held = self.changes.held, None
-            dropped = [each for change in held for each in change.dropped]
-            self.changes.add(Event(f"{source.label} is gone, and its rules with it", dropped=dropped, kept=alive()))
+            if held:
+                dropped = [each for change in held for each in change.dropped]
+                title = f"{source.label} is gone, and its rules with it"
+                self.changes.add(Event(title, dropped=dropped, kept=alive()))
 
-    def _load(self, changed: list[tuple[Source, bytes]]) -> None:
+    def _load(self, changed: list[tuple[Source, bytes]], moment: Moment) -> LoadFailed | None:
+        """Load a batch; gives what went wrong. An interrupt goes on to the gradient in which it came, if any."""
         self.changes.held = []
         slow = [source.seconds for source, _ in changed if source.seconds > SLOW]
         progress = (lambda text: self._progress(f"loading {text}…")) if slow else (lambda text: None)
@@ -232,13 +256,18 @@ class Live:
             loaded = load(changed, self.sources, self._names(), progress)
         except LoadFailed as failed:
             self.changes.held = None
-            self._failed(failed, changed)
-        except BaseException:
+            return failed
+        except BaseException as error:
             self.changes.held = None
-            raise
-        else:
-            self.changes.held = None
-            self._loaded(loaded)
+            for source, text in changed:
+                source.tried = text
+                self._stands(source, type(error).__name__, _told(error), retry=False)
+            if moment == "gradient" or not isinstance(error, KeyboardInterrupt):
+                raise
+            return None
+        self.changes.held = None
+        self._loaded(loaded)
+        return None
 
     def _loaded(self, loaded: Loaded) -> None:
         names = ", ".join(source.label for source in loaded.sources)
@@ -265,12 +294,12 @@ class Live:
         self._stands(failed.source, what, _told(cause), retry=isinstance(cause, ImportError))
         others = [source for source, _ in changed if source is not failed.source]
         for source in others:
-            self._stands(source, f"it is loaded together with {failed.source.label}", "", retry=True)
+            self._stands(source, f"it is loaded together with {failed.source.label}", "", True, failed.source)
 
-    def _stands(self, source: Source, what: str, told: str, retry: bool) -> None:
+    def _stands(self, source: Source, what: str, told: str, retry: bool, held_by: Source | None = None) -> None:
         before = source.error
         since = before.since if before is not None else time.time()
-        source.error = Standing(what, since, told, retry)
+        source.error = Standing(what, since, told, retry, held_by)
         if before is None or before.what != what or before.traceback != told:
             self.changes.add(Event(_standing(source), details=told.splitlines()[-1:], failed=True))
 

@@ -11,6 +11,7 @@ import linecache
 import sys
 import warnings
 import weakref
+from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
@@ -35,7 +36,8 @@ class Batch:
     Leaving the block without a commit, by an error for instance, puts every module back.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, forget: Callable[[ModuleType], bool] = lambda module: False) -> None:
+        self._forget = forget    # which modules, first imported on trial, are to be imported anew after it has failed
         self.executions: list[Execution] = []
         self._imported = set(sys.modules)
 
@@ -82,7 +84,8 @@ class Batch:
             made = {id(value) for execution in self.executions for value in execution.made()}
             for name in set(sys.modules) - self._imported:
                 # It took something of the version that is no more: the next import makes it anew.
-                if any(id(value) in made for value in list(getattr(sys.modules[name], "__dict__", {}).values())):
+                held = list(getattr(sys.modules[name], "__dict__", {}).values())
+                if any(id(value) in made for value in held) or self._forget(sys.modules[name]):
                     del sys.modules[name]
             for execution in reversed(self.executions):
                 execution.restore()

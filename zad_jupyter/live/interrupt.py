@@ -9,6 +9,21 @@ from types import FrameType
 
 
 @contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C end the block, and nothing else: a kernel that is idle ignores it, and would go down by it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
+
+
+@contextmanager
 def deferred_interrupt() -> Iterator[None]:
     """Hold back SIGINT while the block runs; whatever handled it before gets it at the end.
 

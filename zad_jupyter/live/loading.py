@@ -21,20 +21,20 @@ from ..compiler.cache import Dropped
 from ..compiler.moves import Move, follow
 from ..rules import Change, Owner, registry
 from ..rules.places import owner_of_file
-from ..rules.syntax import parse
+from ..rules.syntax import in_force, parse
 from .execute import Batch, Execution
 from .importers import importers, rebind
 from .interrupt import deferred_interrupt
 from .report import Replaced
 from .same import same_value
-from .sources import Source, remember
+from .sources import Source, file_of, is_watchable, remember
 
 
 class LoadFailed(Exception):
     """A file of a batch raised; nothing has changed. The cause is what it raised."""
 
     def __init__(self, source: Source, cause: BaseException) -> None:
-        super().__init__(f"{source.label}: {cause!r}")
+        super().__init__(f"{source.label}: {type(cause).__name__}")  # its own text may raise
         self.source = source
         self.cause = cause
 
@@ -79,9 +79,10 @@ def load(
     by_module = {module: source for source in others for module in source.modules()}
     changes: list[Change] = []
     unsubscribe = registry.subscribe(changes.append)
+    before = dict(in_force)
     loaded = Loaded([])
     try:
-        with Batch() as batch, contextlib.ExitStack() as stack:
+        with Batch(forget=_is_somebodys) as batch, contextlib.ExitStack() as stack:
             staged = stack.enter_context(registry.transaction(Owner("named", "files", "files")))
             while todo:
                 source = todo.pop(0)
@@ -94,6 +95,10 @@ def load(
             with deferred_interrupt():
                 _commit(batch, staged, names, loaded)
                 stack.close()  # the rules are swapped in
+    except BaseException:
+        in_force.clear()
+        in_force.update(before)
+        raise
     finally:
         unsubscribe()
     loaded.change = changes[-1] if changes else None
@@ -108,13 +113,21 @@ def load(
     return loaded
 
 
+def _is_somebodys(module: ModuleType) -> bool:
+    """Whether a module may have rules that went with a failed batch: then it is imported anew."""
+    path = file_of(module)
+    return path is not None and is_watchable(path)
+
+
 def _execute(batch: Batch, source: Source, text: bytes, progress: Callable[[str], None]) -> None:
     began = time.perf_counter()
     progress(source.label)
     for module in source.modules():
         try:
-            with registry.transaction(owner_of_file(source.path, module.__name__)):
-                batch.execute(module, text, source.path, source.content)
+            filename = module.__file__ or source.path
+            in_force[filename] = text.decode(errors="replace").splitlines(keepends=True)
+            with registry.transaction(owner_of_file(filename, module.__name__)):
+                batch.execute(module, text, filename, source.content)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -186,7 +199,7 @@ def _imports(text: bytes, source: Source) -> list[str]:
     """The names of modules that a text imports, as far as they are written in it."""
     try:
         tree = parse(text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     packages = [sys.modules[name].__package__ or "" for name in source.names if name in sys.modules]
     found: list[str] = []

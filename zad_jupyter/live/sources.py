@@ -9,7 +9,7 @@ import os
 import sys
 import sysconfig
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType, ModuleType
@@ -17,6 +17,7 @@ from types import CodeType, FunctionType, ModuleType
 from ..rules import Owner, Rule
 from ..rules.places import owner_of_file
 from ..rules.returns import same_code
+from ..rules.syntax import in_force
 from .files import WatchedFile
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -37,6 +38,7 @@ class Standing:
     since: float
     traceback: str
     retry: bool
+    held_by: Source | None = None  # the file that failed, where this one was to be loaded together with it
 
 
 @dataclass(eq=False)
@@ -65,13 +67,18 @@ class Source:
     tried: bytes | None = None
 
     @property
+    def real(self) -> str:
+        """Modules may name the file in another way than the person does."""
+        return os.path.realpath(self.path)
+
+    @property
     def label(self) -> str:
         return os.path.basename(self.path)
 
     def modules(self) -> list[ModuleType]:
         """The modules that are made of it now."""
         found = [sys.modules.get(name) for name in sorted(self.names)]
-        return [module for module in found if module is not None and file_of(module) == self.path]
+        return [module for module in found if module is not None and _real(file_of(module)) == self.real]
 
     def owners(self) -> list[Owner]:
         """As whom the rules of its modules are known to the registry."""
@@ -99,7 +106,7 @@ class Sources:
         source.content = _read(path)
         self.by_path[path] = source
         for name, module in list(sys.modules.items()):
-            if isinstance(module, ModuleType) and file_of(module) == path and name != "__main__":
+            if isinstance(module, ModuleType) and _real(file_of(module)) == source.real and name != "__main__":
                 self._join(source, module)
         return source, True
 
@@ -115,11 +122,21 @@ class Sources:
         else:
             remember(module, known)
 
-    def discover(self, folder: str, rules: Iterable[Rule] = ()) -> list[Source]:
-        """The files that have come to be watched: of modules in this folder, and of those that define these rules."""
+    def remove(self, path: str) -> None:
+        """Do not watch a file any more."""
+        source = self.by_path.pop(path)
+        for module in source.modules():
+            in_force.pop(module.__file__ or "", None)
+        self._seen -= source.names
+
+    def discover(
+        self, folders: Iterable[str], rules: Iterable[Rule] = (), unwanted: Collection[str] = ()
+    ) -> list[Source]:
+        """The files that have come to be watched: of modules in these folders, and of those that define these rules."""
         found = []
         if len(sys.modules) != len(self._seen) or not self._seen.issuperset(sys.modules):
-            inside = os.path.realpath(folder) + os.sep
+            inside = tuple(os.path.realpath(folder) + os.sep for folder in folders)
+            known = {source.real: source for source in self.by_path.values()}
             for name, module in list(sys.modules.items()):
                 if name in self._seen or getattr(getattr(module, "__spec__", None), "_initializing", False):
                     continue
@@ -127,9 +144,10 @@ class Sources:
                 path = file_of(module)
                 if path is None or name == "__main__":
                     continue
-                if path in self.by_path:
-                    self._join(self.by_path[path], module)
-                elif is_watchable(path) and os.path.realpath(path).startswith(inside):
+                real = os.path.realpath(path)
+                if real in known:
+                    self._join(known[real], module)
+                elif is_watchable(path) and real.startswith(inside):
                     found.append(path)
             self._seen.intersection_update(sys.modules)
         for rule in rules:
@@ -138,7 +156,8 @@ class Sources:
                 path = file_of(sys.modules.get(name))
                 if path is not None and path not in self.by_path and is_watchable(path) and name != "__main__":
                     found.append(path)
-        return [source for source, new in (self.add(path) for path in dict.fromkeys(found)) if new]
+        wanted = [path for path in dict.fromkeys(found) if path not in unwanted]
+        return [source for source, new in (self.add(path) for path in wanted) if new]
 
     def turn(self, count: int) -> list[Source]:
         """Up to `count` sources: those whose turn it is to be looked at."""
@@ -155,14 +174,22 @@ _made_of: weakref.WeakKeyDictionary[ModuleType, bytes] = weakref.WeakKeyDictiona
 
 
 def remember(module: ModuleType, content: bytes) -> None:
-    """A module is made of this text."""
+    """A module is made of this text: that is what the compiler reads, whatever the file says meanwhile."""
     _made_of[module] = content
+    in_force[module.__file__ or ""] = content.decode(errors="replace").splitlines(keepends=True)
+
+
+def _real(path: str | None) -> str | None:
+    return None if path is None else os.path.realpath(path)
 
 
 def file_of(module: object) -> str | None:
     """The file of Python source that a module is made of, as it is written: not by a loader that changes it."""
-    path = getattr(module, "__file__", None)
-    loader = getattr(getattr(module, "__spec__", None), "loader", None)
+    try:
+        path = getattr(module, "__file__", None)
+        loader = getattr(getattr(module, "__spec__", None), "loader", None)
+    except Exception:  # things in sys.modules that are no modules may do anything
+        return None
     return path if isinstance(path, str) and path.endswith(".py") and type(loader) is SourceFileLoader else None
 
 
@@ -185,7 +212,7 @@ def made_of(module: ModuleType, source: bytes) -> bool:
         return False
     try:
         code = compile(source, module.__file__ or "", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     codes: dict[str, list[CodeType]] = {}
     _collect(code, codes)

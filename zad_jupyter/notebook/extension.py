@@ -157,8 +157,10 @@ class Extension:
         undo.callback(_ignoring(ValueError, self.shell.events.unregister), event, callback)
 
     def _before_cell(self, info: Any) -> None:
-        self.files.before_cell()
-        cell = self.cells.before(info)
+        try:
+            self.files.before_cell()
+        finally:
+            cell = self.cells.before(info)
         self.outputs.stop("ended: its cell was run again", self.cells.identity)
         self._executions[cell.filename] = Execution(places.owner_of_file(cell.filename))
 

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from zad_jupyter.live import Event, Live, set_current
+from zad_jupyter.live.interrupt import interruptible
 
 
 class Files:
@@ -66,8 +67,9 @@ class Files:
             loop.add_callback(self._idle)
 
     def _idle(self) -> None:
-        self.live.check("idle")
-        self._changed()
+        with interruptible():
+            self.live.check("idle")
+            self._changed()
 
     # -- IPython's own %autoreload, which would execute modules a second time, each by itself
 

@@ -7,6 +7,7 @@ Handles are moved and rules marked only when the draft is committed, so a draft 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
@@ -174,6 +175,8 @@ class Draft:
         self.marks[handle, key] = None
         self.fresh.add(rule)
         equal = old is not None and rule.same_as(old)
+        if equal and old is not None and old is not rule:
+            self.commits.append(functools.partial(old.adopt, rule))     # compiled code holds the old one
         if not equal:
             self.added.append(rule)
             if old is not None and old in self.added:

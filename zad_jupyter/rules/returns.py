@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-from .syntax import parse
+from .syntax import lines_of, parse
 
 MISSING = ...          # what a checked twin returns where the rule itself would return nothing
 
@@ -177,7 +177,7 @@ def _has_break(body: list[ast.stmt]) -> bool:
 def find_node(code: CodeType) -> FunctionNode | None:
     """The AST of the function whose code this is, if the file or cell still says exactly that."""
     filename = code.co_filename
-    node = _look_up(code, linecache.getlines(filename))
+    node = _look_up(code, lines_of(filename))
     if node is None:                     # the file may have been edited since its lines were last read
         linecache.checkcache(filename)
         node = _look_up(code, linecache.getlines(filename))

@@ -90,6 +90,11 @@ class Rule:
         """Whether some path ends without returning anything, which is an error at the call."""
         return self.kind == "rrule" and self.endings.may_fall_off
 
+    def adopt(self, rule: Rule) -> None:
+        """An equal rule was executed in its place: stand where that one stands, for errors to show."""
+        self.function, self.partials, self.place = rule.function, rule.partials, rule.place
+        self.__dict__.pop("checked_function", None)
+
     def translate(self, of: Callable[[Any], Any], retarget: Callable[[Any], Any]) -> None:
         """Speak of the objects that stand for those it was written with: its module was executed again."""
         self.parameters = self.parameters.translated(of)
