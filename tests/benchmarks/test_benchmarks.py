@@ -1,10 +1,14 @@
-"""The benchmarks measure what they say: right derivatives, and comparisons that tell slow from fast."""
+"""The benchmarks measure what they say: right derivatives, edits that arrived, comparisons that tell slow from fast."""
 
+import builtins
 import math
 import time
 
 import pytest
 
+from zad_jupyter.rules import registry
+
+from . import edits
 from .cases import CASES, check, foo
 from .first import first
 from .lookup import many
@@ -57,3 +61,54 @@ def test_the_first_call_is_taken_in_a_fresh_process():
 
 def test_a_thousand_rules_are_all_there():
     assert many(times=1) > 0                       # counts them, and asks for the one in the middle
+
+
+def test_a_save_of_each_style_reaches_the_registry():
+    waits = edits.saves(times=1)
+    assert len(waits) == len(edits.WAYS)
+    assert min(waits) > 0
+
+
+def test_a_save_that_changes_no_rule_is_not_timed():
+    with pytest.raises(TimeoutError, match="not timed"):
+        edits.saves(times=1, text=edits.RULES.replace("{slope}", "0.0"), deadline=0.3)
+
+
+def test_a_save_that_brings_another_rule_is_not_timed():
+    with pytest.raises(ValueError, match="not timed"):
+        edits.saves(times=1, text=edits.RULES.replace("{slope}", "-{slope}"))
+
+
+def test_modules_that_are_watched_without_changing_are_all_there():
+    assert edits.unchanged(modules=120, cells=5) > 0  # counts them, and edits the last one
+
+
+def test_a_change_drops_and_compiles_exactly_the_gradients_that_depend_on_it():
+    assert edits.drops(gradients=200, depend=10, times=2).dropped == 10  # asks all 200 after each change
+
+
+def test_reloads_that_take_longer_and_longer_are_found_out():
+    busy = "sum(range(int({slope} > 2) * 20_000_000))\n"  # the third and the fourth time
+    first, last = edits.reloads(count=4, beside=0, sample=2, text=busy + edits.RULES)
+    assert last > 2 * first  # of the processor's time
+
+
+def test_a_reload_that_does_not_arrive_is_not_timed():
+    with pytest.raises(ValueError, match="not timed"):
+        edits.reloads(count=1, beside=0, text=edits.RULES.replace("{slope}", "0.0"))
+
+
+def test_a_module_that_keeps_a_megabyte_at_each_reload_is_found_out():
+    keeps = "import builtins\nbuiltins.__dict__.setdefault('kept', []).append(bytes(1_000_000))\n"
+    try:
+        assert 2e6 <= edits.growth(count=4, beside=0, begin=2, text=keeps + edits.RULES) < 3e6
+    finally:
+        del vars(builtins)["kept"]
+    assert edits.growth(count=4, beside=0, begin=2) < 1e6
+
+
+def test_a_benchmark_of_edits_leaves_no_rule_behind():
+    before = registry.rules()
+    edits.reloads(count=1, beside=0, sample=1)
+    edits.drops(gradients=20, times=1)
+    assert registry.rules() == before

@@ -26,8 +26,9 @@ class Reply:
 class Kernel:
     """Runs cells in a kernel, each with an id as JupyterLab does, or without one as a console does."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, manager: Any) -> None:
         self.client = client
+        self.interrupt = manager.interrupt_kernel
         self.updates: list[str] = []  # what outputs were changed to, whatever cell they belong to
 
     def __call__(self, code: str, cell_id: str | None = None, timeout: float = 60) -> Reply:
@@ -94,7 +95,7 @@ def running_kernel() -> Iterator[Kernel]:
     client.start_channels()
     try:
         client.wait_for_ready(timeout=60)
-        yield Kernel(client)
+        yield Kernel(client, manager)
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)

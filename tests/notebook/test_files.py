@@ -186,3 +186,27 @@ def test_an_edit_arrives_in_an_idle_kernel_by_itself(tmp_path: Path):
         # No hook of ours runs before this: it is asked on the control channel, between cells.
         assert "loaded idle_rules.py" in kernel.ok("%zad changes")
         assert kernel.ok("registry.rules(idle_rules.cube)[0].function(1.0)[1](1.0)") == "2.0\n"
+
+
+@pytest.mark.parametrize("text", ["raise KeyboardInterrupt\n", "import time\nfor _ in range(300): time.sleep(0.1)\n"])
+def test_a_file_that_interrupts_or_hangs_an_idle_kernel_leaves_it_alive(tmp_path: Path, text: str):
+    with running_kernel() as kernel:
+        kernel.ok(f"import os, sys; os.chdir({str(tmp_path)!r}); sys.path.insert(0, {str(tmp_path)!r})")
+        kernel.ok("%load_ext zad_jupyter\nfrom zad_jupyter import gradient")
+        (tmp_path / "hanging.py").write_text(rules(1.0))
+        kernel.ok("import hanging")
+        kernel.ok("gradient(hanging.cube, 2.0)")
+        (tmp_path / "hanging.py").write_text(rules(2.0) + text)
+        time.sleep(1.0)
+        kernel.interrupt()
+        assert kernel.ok("gradient(hanging.cube, 2.0)").startswith("(1.0,)")
+        assert "running rules differ from hanging.py: KeyboardInterrupt" in kernel.ok("%zad rules")
+
+
+def test_an_interrupt_before_a_cell_does_not_take_its_rules_their_cell(page, folder):
+    (folder / "interrupts.py").write_text(rules(1.0))
+    page.ok("import interrupts\ngradient(interrupts.cube, 1.0)")
+    (folder / "interrupts.py").write_text("raise KeyboardInterrupt\n")
+    rule = "from zad_jupyter import rrule\ndef g(x): return x\n@rrule(g)\ndef _(x: float): return x, lambda y: 7 * y"
+    page.ok(rule, "one")
+    assert page.ok("[rule.owner.kind for rule in registry.rules(g)]").value == ["cell"]

@@ -149,6 +149,7 @@ def _path(node: Call, names: set[str], depth: int) -> tuple[str, ...]:
 _entries: dict[Entry, None] = {}
 _by_function: dict[Any, set[Entry]] = {}
 _by_code: dict[int, set[Entry]] = {}
+_counts = {"gradients": 0}
 _dropped: list[Callable[[Entry], None]] = []
 
 
@@ -156,6 +157,7 @@ def add_entry(entry: Entry) -> None:
     """Remember an entry, and by which functions' rules it can be made wrong."""
     with lock:
         _entries[entry] = None
+        _counts["gradients"] += not isinstance(entry, Pair)
         for function, _, _ in entry.questions:
             _by_function.setdefault(function, set()).add(entry)
         if entry.code_key is not None:
@@ -201,7 +203,8 @@ def _drop(entry: Entry) -> list[Entry]:
         gone.alive = False
         dropped.append(gone)
         registry.count("drops")
-        _entries.pop(gone, None)
+        if _entries.pop(gone, gone) is None:
+            _counts["gradients"] -= not isinstance(gone, Pair)
         for function, _, _ in gone.questions:
             found = _by_function.get(function)
             if found is not None:
@@ -238,6 +241,11 @@ def still_true(entry: Entry, now: Generation) -> bool:
         if again != answer:
             return False
     return True
+
+
+def gradients() -> int:
+    """How many compiled gradients are alive, callees that were compiled on their own not counted."""
+    return _counts["gradients"]
 
 
 def entries() -> list[Entry]:

@@ -29,7 +29,7 @@ NAMES |= {
 }  # fmt: skip
 
 
-MAX_FORMS = 4096
+MAX_FORMS = 512
 
 
 @dataclass

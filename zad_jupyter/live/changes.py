@@ -89,7 +89,8 @@ class Changes:
         if self.held is not None:
             self.held.append(change)
         else:
-            self.add(Event(change.reason, change.time, dropped=list(change.dropped), kept=alive(), of_files=False))
+            dropped = list(change.dropped)
+            self.add(Event(change.reason, change.time, dropped=dropped, kept=cache.gradients(), of_files=False))
 
     def add(self, event: Event) -> None:
         """Remember an event, and tell whoever listens."""
@@ -108,7 +109,3 @@ def ordered(events: Iterable[Event]) -> list[Event]:
     """The events by how much they dropped, the most last."""
     return sorted(events, key=lambda event: len(event.dropped))
 
-
-def alive() -> int:
-    """How many compiled gradients there are."""
-    return sum(not isinstance(entry, cache.Pair) for entry in cache.entries())

@@ -13,15 +13,15 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from ..compiler import doors, running
+from ..compiler import cache, doors, running
 from ..rules import registry
-from .changes import Changes, Event, alive
+from .changes import Changes, Event
 from .files import Verdict
 from .loading import Loaded, LoadFailed, load
 from .sources import Source, Sources, Standing
 from .watcher import Watcher
 
-Moment = Literal["cell", "gradient", "idle"]
+Moment = Literal["cell", "gradient", "idle", "after"]  # after a cell: the next one looks at everything anyway
 
 AT_ONCE = 100  # files that are looked at before a gradient or a cell, beside those that the watcher has named
 GRACE = 5.0  # seconds that the rules of a vanished file stay: editors and checkouts put it back
@@ -147,8 +147,8 @@ class Live:
 
     def after_cell(self) -> None:
         """A cell has ended: what it imported is watched from now on, and what had to wait is loaded."""
-        self._cell = self._said_slow = False
-        self.check("idle")
+        waits, self._cell, self._said_slow = self._said_slow, False, False
+        self.check("idle" if waits else "after")
 
     def _before_gradient(self) -> None:
         self.asked = True
@@ -157,7 +157,8 @@ class Live:
 
     def check(self, moment: Moment) -> None:
         """Look at the watched files, and load those that have changed. Errors in them do not come out of here."""
-        if self._unsubscribe is None or self._loading or (moment == "idle" and (self._cell or running.anybody())):
+        busy = moment in ("idle", "after") and (self._cell or running.anybody())
+        if self._unsubscribe is None or self._loading or busy:
             return
         self._loading = True
         try:
@@ -177,7 +178,10 @@ class Live:
             self._attend()
         named, self._named = self._named, set()
         looked = [s for path in named if (s := self.sources.by_path.get(path)) is not None]
-        looked += [s for s in self.sources.turn(AT_ONCE) if s.path not in named]
+        if moment == "after":
+            looked += [s for s in self.sources if s.error is not None or s.gone is not None]
+        else:
+            looked += [s for s in self.sources.turn(AT_ONCE) if s.path not in named]
         changed: list[tuple[Source, bytes]] = []
         failing: list[tuple[Source, bytes]] = []
         for source in looked:
@@ -245,7 +249,7 @@ class Live:
             if held:
                 dropped = [each for change in held for each in change.dropped]
                 title = f"{source.label} is gone, and its rules with it"
-                self.changes.add(Event(title, dropped=dropped, kept=alive()))
+                self.changes.add(Event(title, dropped=dropped, kept=cache.gradients()))
 
     def _load(self, changed: list[tuple[Source, bytes]], moment: Moment) -> LoadFailed | None:
         """Load a batch; gives what went wrong. An interrupt goes on to the gradient in which it came, if any."""
@@ -283,7 +287,7 @@ class Live:
             title, details = f"{title}: {details[0]}", []
         dropped = [*(change.dropped if change is not None else ()), *loaded.dropped]
         files = tuple(source.path for source in loaded.sources)
-        self.changes.add(Event(title, details=details, dropped=dropped, kept=alive(), files=files))
+        self.changes.add(Event(title, details=details, dropped=dropped, kept=cache.gradients(), files=files))
 
     def _failed(self, failed: LoadFailed, changed: list[tuple[Source, bytes]]) -> None:
         cause = failed.cause

@@ -6,6 +6,7 @@ it: after a restart it would not be there either. Any error, an interrupt includ
 """
 from __future__ import annotations
 
+import ast
 import dis
 import linecache
 import sys
@@ -14,6 +15,8 @@ import weakref
 from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType, TracebackType
 from typing import Any
+
+from zad_jupyter.rules.syntax import parse
 
 from .interrupt import deferred_interrupt
 from .pairs import Renewed
@@ -69,7 +72,9 @@ class Batch:
             first: dict[int, Execution] = {}
             for execution in self.executions:             # a module executed twice: from its first to its last state
                 first.setdefault(id(execution.module), execution)
-            done = [Renewed(it.module.__name__, it.old, vars(it.module)) for it in first.values()]
+            last = {id(it.module): it for it in self.executions}
+            done = [Renewed(it.module.__name__, it.old, vars(it.module), last[key].unchanged if last[key] is it
+                            else frozenset()) for key, it in first.items()]
             names = {it.module for it in done}
             others = [vars(module) for name, module in list(sys.modules.items())
                       if name not in self._imported and name not in names and isinstance(module, ModuleType)]
@@ -120,6 +125,7 @@ class Execution:
         self.filename = filename
         self.old: dict[str, Any] = dict(vars(module))
         self.bound: frozenset[str] = frozenset()
+        self.unchanged: frozenset[str] = frozenset()
         self._registered = sys.modules.get(module.__name__)
 
     def run(self, source: bytes | str, old_source: bytes | str | None) -> None:
@@ -127,6 +133,7 @@ class Execution:
         linecache.cache.pop(self.filename, None)          # checkcache would miss a save of equal size and time
         code = compile(source, self.filename, "exec", dont_inherit=True)
         self.bound = bound_names(code)
+        self.unchanged = _same_classes(old_source, source)
         before = _bound.get(self.module)
         if before is None:
             before = _names_of_old(old_source)
@@ -183,6 +190,16 @@ def bound_names(code: CodeType) -> frozenset[str]:
         if isinstance(inner, CodeType) and inner.co_name in ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"):
             own |= bound_names(inner)
     return frozenset(own)
+
+
+def _same_classes(old: bytes | str | None, new: bytes | str) -> frozenset[str]:
+    """The classes at the top level of two texts that say the same of them, on whatever lines."""
+    try:
+        texts = [{node.name: ast.dump(node) for node in parse(text or "").body if isinstance(node, ast.ClassDef)}
+                 for text in (old, new)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    return frozenset(name for name, text in texts[0].items() if texts[1].get(name) == text)
 
 
 def _names_of_old(source: bytes | str | None) -> frozenset[str]:

@@ -36,6 +36,20 @@ def rebind(namespaces: Iterable[dict[str, Any]], replaced: Iterable[Replaced]) -
     return bound
 
 
+def rebind_imports(modules: Iterable[ModuleType], source: str, items: Iterable[Replaced]) -> None:
+    """Let modules that took something by `from source import name` mean what that name means now.
+
+    For what the source itself had taken from elsewhere: others may hold the same object for reasons of their own.
+    """
+    new = {item.name: item for item in items}
+    for module in modules if new else ():
+        for where, name in _imported_names(module):
+            if where == source and name in new:
+                for bound, value in list(vars(module).items()):
+                    if value is new[name].old:
+                        vars(module)[bound] = new[name].new
+
+
 def importers(changed: Mapping[str, Iterable[Replaced]], candidates: Iterable[ModuleType] = ()) -> list[ModuleType]:
     """The modules that took a value that is no longer what its name means, in the order they were imported.
 

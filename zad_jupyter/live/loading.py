@@ -11,7 +11,7 @@ import ast
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any
@@ -23,7 +23,7 @@ from ..rules import Change, Owner, registry
 from ..rules.places import owner_of_file
 from ..rules.syntax import in_force, parse
 from .execute import Batch, Execution
-from .importers import importers, rebind
+from .importers import importers, rebind, rebind_imports
 from .interrupt import deferred_interrupt
 from .report import Replaced
 from .same import same_value
@@ -93,7 +93,7 @@ def load(
                 if not todo:
                     todo = [s for s in _along(batch, by_module) if s not in loaded.sources]
             with deferred_interrupt():
-                _commit(batch, staged, names, loaded)
+                _commit(batch, staged, names, by_module, loaded)
                 stack.close()  # the rules are swapped in
     except BaseException:
         in_force.clear()
@@ -135,7 +135,9 @@ def _execute(batch: Batch, source: Source, text: bytes, progress: Callable[[str]
     source.seconds = time.perf_counter() - began
 
 
-def _commit(batch: Batch, staged: Any, names: Iterable[dict[str, Any]], loaded: Loaded) -> None:
+def _commit(
+    batch: Batch, staged: Any, names: Iterable[dict[str, Any]], watched: Collection[ModuleType], loaded: Loaded
+) -> None:  # fmt: skip
     reports = batch.commit()
     if not reports:
         return
@@ -145,8 +147,12 @@ def _commit(batch: Batch, staged: Any, names: Iterable[dict[str, Any]], loaded: 
     follow([Move(*item) for report in reports for item in report.moved])
     loaded.edited = list(dict.fromkeys(item.name for item in edited))
     loaded.dropped = cache.patched([(item.function, item.old) for item in edited])
-    replaced = [item for report in reports for item in (*report.replaced, *report.changed)]
-    rebind(names, [item for item in replaced if callable(item.old)])
+    replaced = [item for report in reports for item in report.replaced if callable(item.old)]
+    rebind([*names, *map(vars, watched)], replaced)
+    staged.replaced = [(item.old, item.new) for item in replaced if callable(item.new)]
+    for report in reports:
+        taken = [item for item in report.changed if isinstance(item.old, ModuleType) or callable(item.old)]
+        rebind_imports(watched, report.module, taken)
     loaded.unpatched = [f"{item.name}: {item.why}" for report in reports for item in report.unpatched]
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
+from enum import EnumMeta
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ class Renewed(NamedTuple):
     module: str
     old: dict[str, Any]
     new: dict[str, Any]
+    unchanged: frozenset[str] = frozenset()      # classes whose text is the same
 
 
 class _Candidate(NamedTuple):
@@ -116,6 +118,12 @@ class Pairs:
         return None
 
     def _pair_classes(self, report: Patched, name: str, old: type, new: type) -> str | None:
+        if name in report.unchanged and isinstance(old, EnumMeta) and isinstance(new, EnumMeta):
+            self._take(old, new)              # nothing is different: whoever holds a member goes on holding the member
+            member: Any
+            for member in new:
+                self.translation.add(member, old[member.name])
+            return None
         why = why_not(old, new, self.translation) or change_bases(old, new, self.translation)
         if why is not None:
             return why

@@ -40,7 +40,7 @@ def patch_all(modules: Iterable[Renewed], others: Iterable[dict[str, Any]] = ())
     modules, others = list(modules), list(others)
     translation = Translation(frozenset([it.module for it in modules] + [it.get("__name__", "") for it in others]))
     pairs = Pairs(translation)
-    reports = [Patched(it.module, translation) for it in modules]
+    reports = [Patched(it.module, translation, unchanged=it.unchanged) for it in modules]
     pairs.find(zip(modules, reports, strict=True))
     _change(pairs)
     for namespace in others:

@@ -53,6 +53,7 @@ class Patched:
             one cannot be changed.
         unpatched: what could not be changed in place, methods included.
         removed, added: names.
+        unchanged: the classes whose text is the same.
         changed: the other names whose value is now another object of other value.
     """
 
@@ -66,3 +67,4 @@ class Patched:
     removed: list[str] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
     changed: list[Replaced] = field(default_factory=list)
+    unchanged: frozenset[str] = frozenset()

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .places import Owner, owner_of_file
@@ -113,6 +114,13 @@ class Draft:
         for rule in moved:
             self._put(handle, rule)
         self.reasons.append(f"one table for {Handle(f).name} and {handle.name}")
+
+    def replace(self, pairs: list[tuple[Any, Any]]) -> None:
+        """The second of each pair is what the name of the first means from now on: it has its rules."""
+        for old, new in pairs:
+            handle = self.find(old)
+            if handle is not None and self.find(new) is None and type(new) in (type(old), FunctionType):
+                self.follow(handle, new)
 
     def edited(self, functions: list[Any]) -> None:
         """These functions were changed in place: rules that were not written anew with them are for older ones."""
@@ -228,10 +236,13 @@ class Draft:
 
     def sweep(self, owner: Owner, since: int | None = None) -> None:
         """Remove what the owner had, and did not define in this draft (or since that mark)."""
+        key = owner.key
         for table in list(self.tables.values()):
-            for rule in table.rules():
-                if rule.owner == owner and rule not in self.fresh and (since is None or rule.serial <= since):
-                    self.remove(rule)
+            for group in list(table.groups.values()):
+                for rule in group:
+                    if rule.owner.key == key and rule.owner == owner and rule not in self.fresh \
+                            and (since is None or rule.serial <= since):
+                        self.remove(rule)
 
     def _holder(self, rule: Rule, key: Key) -> Handle | None:
         """The handle whose table has the rule; within a draft it need not be the rule's own yet."""

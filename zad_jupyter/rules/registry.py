@@ -33,6 +33,7 @@ class Transaction:
         self.view: Draft | None = None       # what all that waits would give, as far as it was asked for
         self.translation: Translation | None = None     # for the outermost: what became of the objects that rules name
         self.edited: list[Any] = []          # functions that were changed in place
+        self.replaced: list[tuple[Any, Any]] = []       # those that could not be: the old and the new one
 
 
 class Registry:
@@ -225,7 +226,8 @@ class Registry:
         if stack:
             stack[-1].operations.extend(transaction.operations)
         else:
-            operations = [*transaction.operations, lambda draft: draft.edited(transaction.edited)]
+            operations = [lambda draft: draft.replace(transaction.replaced), *transaction.operations,
+                          lambda draft: draft.edited(transaction.edited)]
             self._commit(operations, reason, transaction.translation)
 
     def mark(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -64,6 +65,7 @@ class Rule:
     status: str = ""
     serial: int = 0                      # when the registry took it, later is greater
     written_for_older: bool = field(default=False)
+    earlier: weakref.WeakSet[Rule] = field(default_factory=weakref.WeakSet, repr=False)   # equal ones that it replaced
 
     @property
     def target(self) -> Any:
@@ -91,9 +93,14 @@ class Rule:
         return self.kind == "rrule" and self.endings.may_fall_off
 
     def adopt(self, rule: Rule) -> None:
-        """An equal rule was executed in its place: stand where that one stands, for errors to show."""
-        self.function, self.partials, self.place = rule.function, rule.partials, rule.place
-        self.__dict__.pop("checked_function", None)
+        """An equal rule was executed in its place: stand where that one stands, for errors to show.
+
+        So do the equal ones before it: compiled code may hold any of them.
+        """
+        for one in (self, *self.earlier):
+            one.function, one.partials, one.place = rule.function, rule.partials, rule.place
+            one.__dict__.pop("checked_function", None)
+            rule.earlier.add(one)
 
     def translate(self, of: Callable[[Any], Any], retarget: Callable[[Any], Any]) -> None:
         """Speak of the objects that stand for those it was written with: its module was executed again."""
