@@ -206,3 +206,36 @@ def test_a_rule_on_a_method_has_self_first(notebook):
     assert notebook("gradient(lambda x: q.value(x), 3.0)") == (100.0,)
     notebook.run("opt_out(Quad.value, Quad, float)")
     assert notebook("gradient(lambda x: q.value(x), 3.0)") == (6.0,)
+
+
+def test_a_pullback_that_forgot_its_return_is_told(notebook):
+    notebook.run("""
+        def f(x): return x * x
+
+        @rrule(f)
+        def _(x):
+            def pullback(ybar):
+                ybar * 2 * x
+            return f(x), pullback
+    """)
+    with pytest.raises(CotangentError, match="ended without a `return`") as caught:
+        notebook("gradient(f, 2.0)")
+    assert "cell 1" in str(caught.value)
+    notebook.run("""
+        @rrule(f)
+        def _(x):
+            def pullback(ybar):
+                return None
+            return f(x), pullback
+    """)
+    assert notebook("gradient(f, 2.0)") == (0.0,)
+
+
+def test_non_differentiable_stands_above_a_function(notebook):
+    notebook.run("""
+        from zad_jupyter import non_differentiable
+
+        @non_differentiable
+        def steps(x): return x * 3.0
+    """)
+    assert notebook("gradient(lambda x: steps(x) * x, 2.0)") == (6.0,)

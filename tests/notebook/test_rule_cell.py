@@ -231,3 +231,10 @@ def test_a_line_that_cannot_be_understood_is_a_usage_error(nb, line, said):
     ran = nb(f"%%rrule {line}\ndef nobody(a): return None")
     assert isinstance(ran.error, UsageError)
     assert said in str(ran.error)
+
+
+def test_a_rule_cell_from_which_every_rule_was_deleted_has_none(nb):
+    nb.ok("%%rrule det\ndef _(a: np.ndarray): return det(a), lambda y: 7.0 * a", "the cell")
+    nb.ok("%%rrule det\n# def _(a: np.ndarray): return det(a), lambda y: 7.0 * a", "the cell")
+    assert not [rule for rule in registry.rules(nb["det"]) if rule.layer == "user"]
+    assert isinstance(nb("%%rrule det\n1", "another").error, UsageError)

@@ -145,3 +145,15 @@ def test_rules_complete(nb):
 )
 def test_a_trailing_comment_is_left_out(line, kept):
     assert without_comment(line) == kept
+
+
+def test_tracing_a_call_by_keyword_is_tracing_the_call(nb):
+    nb.ok("def cube(x): return x * x * x\nfrom zad_jupyter import gradient")
+    traced = nb.ok("%zad trace cube(x=3.0)").value
+    assert traced.gradient == (27.0,)
+
+
+def test_a_lambda_under_time_has_its_source(nb):
+    nb.ok("from zad_jupyter import gradient")
+    nb.ok("%%time\nslope = gradient(lambda x: x * x * x, 2.0)\ndef f(x):\n    return x * x\nother = gradient(f, 3.0)")
+    assert (nb["slope"], nb["other"]) == ((12.0,), (6.0,))

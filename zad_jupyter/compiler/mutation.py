@@ -29,7 +29,7 @@ FUNCTIONS = {np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_a
 NAMES = set().union(*METHODS.values()) | {"shuffle"}
 
 
-FRAMES = {eval, exec, locals, vars, dir, compile}
+FRAMES = {eval, exec, globals, locals, vars, dir, compile}
 
 
 def changes(f: Any, args: list[Val], kwargs: dict[str, Val]) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..rules.errors import CotangentError
 from ..rules.places import Place
+from ..rules.returns import endings_of
 from ..rules.rule import OPT_OUT as OPT_OUT
 from .ir import Pos
 from .values import Val
@@ -110,6 +111,11 @@ def apply_pullback(call: RuleCall, pullback: Callable[[Any], Any], ybar: Any, *a
     result = pullback(ybar)
     if type(result) is float and call.expected == 1 and len(args) == 1 and type(args[0]) is float:
         return (result,)
+    if result is None and isinstance(pullback, pytypes.FunctionType) and endings_of(pullback).may_fall_off:
+        raise wrong(
+            call, "ended without a `return`",
+            "end it with `return …_bar`; where there is no cotangent, write `return None`",
+        )  # fmt: skip
     return checked(call, result, *args)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from zad_jupyter.rules import places
+from zad_jupyter.rules.syntax import in_force
 
 
 @dataclass
@@ -74,7 +75,15 @@ class Cells:
         cell = Cell(info, number, info.raw_cell, getattr(info, "cell_id", None) or None, filename)
         places.register_cell(filename, cell.label, cell.id)
         self._running.append(cell)
+        self._timed(cell)
         return cell
+
+    def _timed(self, cell: Cell) -> None:
+        """`%%time` compiles what stands below it under a name without text: this is the text."""
+        first, _, body = cell.raw.lstrip().partition("\n")
+        if first.split()[:1] == ["%%time"]:
+            with contextlib.suppress(Exception):  # what cannot be transformed does not run either
+                in_force["<timed exec>"] = self.shell.transform_cell(body).splitlines(keepends=True)
 
     def after(self, result: Any) -> Cell | None:
         """Note that a cell ended. None when its beginning was not seen (it loaded the extension, or was empty)."""

@@ -7,6 +7,7 @@ Each subcommand is a method of `Zad` named after it; its docstring is its help. 
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import os
 from collections.abc import Callable
@@ -183,6 +184,10 @@ class Zad:
             f, *positional = positional
         elif isinstance(f, api.Derivative):
             f = f.f
+        if keywords:  # `f(x=3.0)` means what `f(3.0)` means
+            with contextlib.suppress(TypeError, ValueError):
+                bound = inspect.signature(f).bind(*positional, **keywords)
+                positional, keywords = list(bound.args), dict(bound.kwargs)
         return run_trace(f, *positional, **keywords)
 
     def _trace_cell(self, body: str) -> Any:

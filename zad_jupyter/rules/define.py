@@ -290,21 +290,23 @@ def _expression_parameters(function: Any, after: int, types: Sequence[Any], defa
 
 
 def non_differentiable(*targets: Any, layer: Layer = "user", owner: Owner | None = None,
-                       into: Registry = registry) -> list[Rule]:
+                       into: Registry = registry) -> Any:
     """Say that nothing differentiable comes out of these functions: they are simply called.
 
-    >>> [rule.kind for rule in non_differentiable(len, layer="shipped")]
-    ['non_differentiable']
+    Returns:
+        The first of them: so it can stand above a function as `@non_differentiable`.
+
+    >>> non_differentiable(len, layer="shipped") is len
+    True
     """
     frame = _caller()
     place = _place(frame)
     anything = Signature((Parameter("args", P.VAR_POSITIONAL), Parameter("kwargs", P.VAR_KEYWORD)))
-    rules = []
     for target in targets:
         target = _callable(target, place)
-        rules.append(into.add(Rule(into.handle(target), "non_differentiable", anything, place,
-                                   owner or into.owner_for(frame), layer)))
-    return rules
+        whose = owner or into.owner_for(frame)
+        into.add(Rule(into.handle(target), "non_differentiable", anything, place, whose, layer))
+    return targets[0] if targets else None
 
 
 def shipping_owner() -> Owner:
