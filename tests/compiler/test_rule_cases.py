@@ -239,3 +239,15 @@ def test_non_differentiable_stands_above_a_function(notebook):
         def steps(x): return x * 3.0
     """)
     assert notebook("gradient(lambda x: steps(x) * x, 2.0)") == (6.0,)
+
+
+def test_a_rule_for_a_method_is_for_its_class_alone(notebook):
+    notebook.run("""
+        import numpy as np
+
+        @rrule(np.ndarray.__getitem__)
+        def _(a, i):
+            return a[i], lambda ybar: (42.0 * np.ones(a.shape), None)
+    """)
+    assert notebook("gradient(lambda a: a[0], np.ones(2))")[0].tolist() == [42.0, 42.0]
+    assert notebook("gradient(lambda xs: xs[0], [1.0, 2.0])") == ([1.0, 0.0],)

@@ -9,7 +9,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter as P
-from types import FrameType, FunctionType
+from types import FrameType, FunctionType, MethodDescriptorType, WrapperDescriptorType
 from typing import Any, Literal
 
 from .errors import RuleDefinitionError
@@ -108,6 +108,8 @@ def make_rrule(target: Any, function: Any, *, layer: Layer = "user", owner: Owne
         raise RuleDefinitionError(f"the rule of {name} at {place} is a generator or a coroutine.\n"
                                   "  A rule is a plain function that ends with `return y, pullback`.")
     parameters = signature_of(function, f"the rule of {name} at {place}", frame.f_locals if frame is not None else {})
+    if isinstance(target, MethodDescriptorType | WrapperDescriptorType):
+        parameters = parameters.of_method(target.__objclass__)
     endings = endings_of(function)
     if endings.says_nothing:
         raise RuleDefinitionError(f"the rule {name}{parameters} at {place} returns nothing, whatever happens.\n"

@@ -151,6 +151,14 @@ class Signature:
     def variadic(self) -> bool:
         return self.typed < 0 and any(p.kind is P.VAR_POSITIONAL for p in self.parameters)
 
+    def of_method(self, cls: type) -> Signature:
+        """The signature of a rule for a method of this class: unless it says otherwise, its first argument is one."""
+        first, *rest = self.parameters or (None,)
+        positional = (P.POSITIONAL_ONLY, P.POSITIONAL_OR_KEYWORD)
+        if first is None or first.members != (object,) or first.kind not in positional:
+            return self
+        return replace(self, parameters=(replace(first, members=(cls,)), *rest))
+
     def translated(self, of: Callable[[Any], Any]) -> Signature:
         """The signature with other classes in the places of some."""
         if all(of(member) is member for p in self.parameters for member in p.members):
