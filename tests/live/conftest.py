@@ -12,7 +12,9 @@ import pytest
 from tests.live.modules import Modules
 from tests.live.saves import OLD
 from tests.live.woken import Woken, until
+from zad_jupyter.live.engine import Live
 from zad_jupyter.live.watcher import Watcher
+from zad_jupyter.rules import registry
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +55,15 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Modules
     modules = Modules(tmp_path, monkeypatch)
     yield modules
     modules.forget()
+
+
+@pytest.fixture
+def live(modules: Modules) -> Iterator[Live]:
+    """What follows the files of that folder; the rules go with the test."""
+    live = Live(folder=lambda: str(modules.folder))
+    live.start()
+    yield live
+    live.stop()
+    for rule in registry.rules():
+        if rule.layer == "user":
+            registry.remove(rule)

@@ -11,6 +11,22 @@ import pytest
 from zad_jupyter.live.execute import Batch
 from zad_jupyter.live.report import Patched
 
+RULES = """\
+from zad_jupyter import rrule
+
+def cube(x):
+    return x * x * x
+
+@rrule(cube)
+def _(x: float):
+    return cube(x), lambda ybar: {} * ybar
+"""
+
+
+def rules(factor: float) -> str:
+    """A module with a rule by which the slope of `cube` is this factor."""
+    return RULES.format(factor)
+
 
 class Modules:
     """The modules of a temporary folder that is on `sys.path` as long as a test runs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,37 +14,11 @@ import numpy as np
 import pytest
 
 from tests.live import saves
-from tests.live.modules import Modules
+from tests.live.modules import rules
 from zad_jupyter import gradient
 from zad_jupyter.live import engine as engine_module
 from zad_jupyter.live.engine import Live
 from zad_jupyter.rules import registry
-
-RULES = """
-from zad_jupyter import rrule
-
-def cube(x):
-    return x * x * x
-
-@rrule(cube)
-def _(x: float):
-    return cube(x), lambda ybar: {factor} * ybar
-"""
-
-
-def rules(factor: float) -> str:
-    return RULES.format(factor=factor)
-
-
-@pytest.fixture
-def live(modules: Modules) -> Iterator[Live]:
-    live = Live(folder=lambda: str(modules.folder))
-    live.start()
-    yield live
-    live.stop()
-    for rule in registry.rules():
-        if rule.layer == "user":
-            registry.remove(rule)
 
 
 def compilations() -> int:
@@ -327,7 +301,7 @@ def test_an_edit_drops_exactly_the_gradients_that_depended_on_it_and_says_so(liv
     assert compiled(lambda: gradient(loss, 1.0)) == 1
     event = live.changes.events[-1]
     assert [str(each) for each in event.dropped] == ["loss ← layer ← cube"]
-    assert "edit of rule cube(x: float) at rules_k.py:7" in event.text()
+    assert "edit of rule cube(x: float) at rules_k.py:6" in event.text()
     assert f"dropped 1 of {event.kept + 1} gradient" in event.text()
 
 

@@ -4,35 +4,12 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.live.modules import Modules
+from tests.live.modules import RULES
 from zad_jupyter import gradient
-from zad_jupyter.live.engine import Live
-from zad_jupyter.rules import registry
-
-RULES = """
-from zad_jupyter import rrule
-def cube(x):
-    return x * x * x
-@rrule(cube)
-def _(x: float):
-    return cube(x), lambda ybar: {} * ybar
-"""
-
-
-@pytest.fixture
-def live(modules: Modules) -> Iterator[Live]:
-    live = Live(folder=lambda: str(modules.folder))
-    live.start()
-    yield live
-    live.stop()
-    for rule in registry.rules():
-        if rule.layer == "user":
-            registry.remove(rule)
 
 
 def test_an_array_of_the_module_that_changes_is_no_obstacle(live, modules):

@@ -9,22 +9,8 @@ from pathlib import Path
 import pytest
 from IPython.core.error import UsageError
 
+from tests.live.modules import rules
 from tests.notebook.kernel import running_kernel
-
-RULES = """\
-from zad_jupyter import rrule
-
-def cube(x):
-    return x * x * x
-
-@rrule(cube)
-def _(x: float):
-    return cube(x), lambda ybar: {factor} * ybar
-"""
-
-
-def rules(factor: float) -> str:
-    return RULES.format(factor=factor)
 
 
 @pytest.fixture
