@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from .ir import Pos
+
 
 @dataclass
 class Call:
@@ -31,3 +33,8 @@ class Call:
     children: list[Call] = field(default_factory=list)
     count: int = 0
     note: str = ""
+
+
+def place_parts(pos: Pos | None) -> tuple[str | None, int]:
+    """The file and line of a position, as a call keeps them."""
+    return (None, 0) if pos is None else (pos.file, pos.line)

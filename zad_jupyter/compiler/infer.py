@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from . import derive
+from . import attempts, derive
 from . import intrinsics as I
 from . import types as T
 from .calls import Call
@@ -25,7 +25,6 @@ from .ir import (
     Const,
     For,
     Function,
-    Handler,
     If,
     Op,
     Pop,
@@ -374,80 +373,7 @@ class Inference(Resolve):
     # -- exceptions
 
     def stmt_try(self, stmt: Try) -> None:
-        """Whatever a `try` binds and somebody reads later is kept in one variable that is written at once."""
-        act = self.act
-        live = act.liveness.at[stmt]
-        names = [var for var in defined_in([stmt]) if var in live]
-        slots = {}
-        for var in names:
-            before = act.env.get(var) or Val(Const(I.UNBOUND), T.NEVER, maybe_unbound=True)
-            slots[var] = Var(var.name, before.type, any_active([before]))
-            self.out.append(Assign(slots[var], self.atom(before)))
-            act.set(var, Val(slots[var], before.type, slots[var].active, maybe_unbound=before.maybe_unbound))
-        unbound = {var for var in names if act.env[var].maybe_unbound}
-        children = len(self.node.children)
-        while True:
-            self.dead = False
-            mark = T.LogType.mark()
-            types = [(slot.type, slot.active) for slot in slots.values()]
-            done = self.try_once(stmt, slots, unbound)
-            if not T.LogType.grown_since(mark) and types == [(slot.type, slot.active) for slot in slots.values()]:
-                break
-            del self.node.children[children:]
-        self.out.append(done)
-        outer = [frame for owner, frame in self.slots if owner is act]
-        for var, slot in slots.items():
-            value = Val(slot, slot.type or T.UNKNOWN, slot.active, maybe_unbound=var in unbound)
-            frames = [frame for frame in outer if var in frame]
-            if frames and not value.maybe_unbound:
-                self.store(var, value, frames)
-            else:
-                act.set(var, value)
-
-    def try_once(self, stmt: Try, slots: dict[Var, Var], unbound: set[Var]) -> Try:
-        act = self.act
-        self.slots.append((act, slots))
-
-        def begin() -> None:
-            """A part may start after any statement of an earlier one: it reads what the slots hold then."""
-            for var, slot in slots.items():
-                copy = Var(var.name, slot.type, slot.active)
-                self.out.append(Assign(copy, slot))
-                act.set(var, Val(copy, slot.type or T.UNKNOWN, slot.active, maybe_unbound=var in unbound))
-
-        def part(block: Block) -> tuple[Block, bool]:
-            with self.arm() as out:
-                begin()
-                self.block(block)
-            dead, self.dead = self.dead, False
-            return out, dead
-
-        act.journal.append({})
-        body, dead = part(stmt.body)
-        handlers = []
-        alive = False
-        for handler in stmt.handlers:
-            with self.arm() as cond:
-                begin()
-                self.block(handler.cond)
-                kinds = None if handler.kinds is None else self.atom(self.read(handler.kinds))
-            name = None
-            with self.arm() as out:
-                begin()
-                if handler.name is not None:
-                    name = Var(handler.name.name, T.UNKNOWN)
-                    name.active = self.context.exceptions_carry
-                    act.set(handler.name, Val(name, T.UNKNOWN, name.active))
-                self.block(handler.body)
-            alive = alive or not self.dead
-            self.dead = False
-            handlers.append(Handler(kinds, name, cond, out))
-        orelse, dead_else = part(stmt.orelse)
-        final, dead_final = part(stmt.final)
-        act.rollback()
-        self.slots.pop()
-        self.dead = dead_final or ((dead or dead_else) and not alive)
-        return Try(body, handlers, orelse, final, stmt.pos)
+        attempts.read(self, stmt)
 
 
 def called_from(pos: Pos, call: Pos) -> Pos:

@@ -15,10 +15,10 @@ import numpy as np
 from ..rules import display_name
 from ..rules.errors import UnsupportedError
 from ..rules.places import Place
-from . import derive, handlers, runtime
+from . import closures, derive, handlers, runtime
 from . import intrinsics as I
 from . import types as T
-from .calls import Call
+from .calls import Call, place_parts
 from .cotangent_types import cotangent_type
 from .fold import fold
 from .generated import Late
@@ -26,15 +26,14 @@ from .guards import static_attribute
 from .ir import Atom, Block, Const, Function, Op, Pos, Var
 from .known import compiled, names
 from .mutation import changes, may_change_arguments
-from .normal import inner_function, normal_form
+from .normal import normal_form
 from .pure import never_raises, question_of
 from .select import ask, bind, is_numeric_list, takes_arrays
-from .values import Activation, Bound, Closure, Derived, Pulled, Val, Words, any_active, atom_of, captured, const
+from .values import MAX_DEPTH, Activation, Bound, Closure, Derived, Pulled, Val, Words, any_active, atom_of, const
 
 if TYPE_CHECKING:
     from .context import Context
 
-MAX_DEPTH = 40
 
 
 class Resolve(ABC):
@@ -80,7 +79,7 @@ class Resolve(ABC):
             return value.atom
         what = value.what
         if isinstance(what, Closure):
-            return self.materialise(what)
+            return closures.materialise(self, what)
         if isinstance(what, Words):
             if any_active(what.values.values()):
                 raise self.unsupported("a dict that holds differentiated values", None)
@@ -170,7 +169,7 @@ class Resolve(ABC):
 
     def call(self, fn: Val, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
         if isinstance(fn.what, Closure):
-            return self.call_closure(fn.what, args, kwargs, pos)
+            return closures.call(self, fn.what, args, kwargs, pos)
         if isinstance(fn.what, Pulled) and len(args) == 1:
             return handlers.pulled_call(self, fn.what, args, pos)
         if isinstance(fn.what, Derived):
@@ -396,61 +395,6 @@ class Resolve(ABC):
             act.env[function.free[name]] = names.read_cell(self, f, name, cell, pos)
         return self.body(act)
 
-    # -- inner functions
-
-    def call_closure(self, closure: Closure, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
-        function = inner_function(closure.inner)
-        if any(act.function is function for act in self.activations) or len(self.activations) > MAX_DEPTH:
-            linked = derive.link_closure(self, closure, function, args, kwargs, pos)
-            if linked is not None:
-                return linked
-            made = Val(
-                self.materialise(closure),
-                T.Exact(pytypes.FunctionType),
-                any_active([Val(None, T.UNKNOWN, what=closure)]),
-            )
-            return self.at_run_time(made, args, kwargs, pos)
-        act = Activation(function, closure.activation.globals, pos)
-        try:
-            act.env.update(bind(self, function, args, kwargs, closure.defaults, closure.keyword_defaults, pos))
-        except TypeError as error:
-            return self.fail(error, pos)
-        outer = closure.inner.outer
-        for name, var in function.free.items():
-            target = outer.locals.get(name) or outer.free[name]
-            act.links[var] = (closure.activation, target)
-        hidden = Call("recursed", closure.inner.name, tuple(T.name_of(a.type) for a in args), None, *place_parts(pos))
-        if self.select and any_active(args):
-            self.node.children.append(hidden)
-        return self.into(hidden, lambda: self.body(act))
-
-    def materialise(self, closure: Closure) -> Atom:
-        """An inner function as a real object, for when it goes where the compiler cannot follow it."""
-        function = inner_function(closure.inner)
-        outer = closure.inner.outer
-        if function.code is None:
-            raise self.unsupported(f"the inner function `{closure.inner.name}`")
-        counts = outer.bindings()
-        again = [name for name in function.free if counts.get(name, 0) > 1]
-        if again:
-            raise self.unsupported(
-                f"`{closure.inner.name}`, which closes over `{again[0]}`, a name that is bound more than once,"
-            )
-        function.free = {name: function.free[name] for name in function.code.co_freevars}  # in the order of the cells
-        seen = captured(closure)
-        own = next((i for i, value in enumerate(seen) if value.what is closure), -1)
-        values = [Val(Const(None), T.NONE) if i == own else value for i, value in enumerate(seen)]
-        if any_active([*closure.defaults, *closure.keyword_defaults.values()]):
-            raise self.unsupported(f"`{closure.inner.name}`, a function as a value whose default is differentiated,")
-        if own >= 0 and any_active(values):
-            raise self.unsupported(
-                f"`{closure.inner.name}`, an inner function that calls itself and is used as a value,"
-            )
-        globals_ = runtime.Globals(closure.activation.globals)
-        head = [Val(Const(function.code), T.UNKNOWN), Val(Const(globals_), T.UNKNOWN)]
-        head += [self.build(tuple(closure.defaults)), const(own)]
-        return atom_of(compiled.make_closure(self, [*head, *values], {}, self.here))
-
     # -- left to run time
 
     def at_run_time(self, fn: Val, args: list[Val], kwargs: dict[str, Val], pos: Pos | None) -> Val:
@@ -468,7 +412,3 @@ class Resolve(ABC):
             if self.context.tracing:
                 self.emit(runtime.tick, [Val(Const(call), T.UNKNOWN)], {}, T.NONE, False, pos)
         return call
-
-
-def place_parts(pos: Pos | None) -> tuple[str | None, int]:
-    return (None, 0) if pos is None else (pos.file, pos.line)

@@ -11,6 +11,8 @@ from .intrinsics import UNBOUND
 from .ir import Atom, Const, Function, Pos, Var
 from .normal import inner_function
 
+MAX_DEPTH = 40  # readings within readings
+
 
 @dataclass(slots=True)
 class Val:
