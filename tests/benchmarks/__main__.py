@@ -72,8 +72,8 @@ def main() -> None:
         print(row(case), flush=True)
     hit, miss = warm()
     print(
-        "\n  generated    the compiled function called directly, as a multiple of the derivative written by hand"
-        "\n  gradient()   what gradient(f, x) takes on top of that; grad(): what grad(f), made before, takes"
+        "\n  generated    the compiled derivative without the check in front of it, as a multiple of the one by hand"
+        "\n  gradient()   what gradient(f, x) takes on top of that, its check included; grad(): what grad(f) takes"
         "\n  in all       one call of gradient(f, x); autograd's grad(f)(x) is a multiple of it\n"
     )
     print(f"registry: a remembered hit {hit * 1e6:.2f} µs, a remembered miss {miss * 1e6:.2f} µs;", end=" ")

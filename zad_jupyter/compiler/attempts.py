@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 def read(inf: Inference, stmt: Try) -> None:
     """Whatever a `try` binds and somebody reads later is kept in one variable that is written at once."""
+    if inf.select and inf.loops and inf.context.order >= 2:
+        raise inf.unsupported("a third derivative of a `try` in a loop", stmt.pos)
     act = inf.act
     live = act.liveness.at[stmt]
     names = [var for var in defined_in([stmt]) if var in live]

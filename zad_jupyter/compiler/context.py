@@ -56,6 +56,7 @@ class Context:
         self.size = 0
         self.generation = running.generation()
         self.top: Top | None = None
+        self.order = 0  # how many derivatives stand around what is being read, the outermost not counted
         self.exceptions_carry = False  # whether an exception may hold something differentiated
 
     def is_top(self, f: Any) -> bool:

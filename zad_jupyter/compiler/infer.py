@@ -310,6 +310,7 @@ class Inference(Resolve):
     ) -> tuple[Block, Block, Atom | None, bool]:
         """Read a loop's body once; says whether what comes out at its end is what was assumed at its head."""
         act, saved, mark = self.act, self.out, T.LogType.mark()
+        self.loops += 1
         act.journal.append({})
         body: Block = []
         cond: Block = []
@@ -352,6 +353,7 @@ class Inference(Resolve):
                     slot.type, slot.active = type_, active
                 self.out.append(Assign(slot, self.atom(end)))
         act.rollback()
+        self.loops -= 1
         self.out = saved
         return cond, body, test, settled and not T.LogType.grown_since(mark)
 

@@ -48,6 +48,7 @@ class Resolve(ABC):
         self.activations: list[Activation] = []
         self.known: list[dict[Any, Val]] = [{}]
         self.tests: dict[Var, Var] = {}
+        self.loops = 0  # around what is being read
         self.slots: list[tuple[Activation, dict[Var, Var]]] = []
         self.dead = False
         self.here: Pos | None = None

@@ -310,7 +310,11 @@ def nested(inf: Resolve, fn: Val, args: list[Val], kwargs: dict[str, Val], wante
     inner.activations = [*[Activation(act.function, act.globals, origin=act.origin) for act in inf.activations], shell]
     inner.here = pos
     values = [inner.with_items(v, pos) for v in values]
-    result = inner.call(target, values, {name: inputs.proxy(v) for name, v in kwargs.items()}, pos)
+    inf.context.order += 1
+    try:
+        result = inner.call(target, values, {name: inputs.proxy(v) for name, v in kwargs.items()}, pos)
+    finally:
+        inf.context.order -= 1
     resolved = Function(_name(fn), [], inner.out, inner.atom(result))
     inner.result = result
     if inner.dead:
