@@ -27,6 +27,8 @@ from zad_jupyter.live.engine import Live
 from zad_jupyter.live.files import RACY
 from zad_jupyter.rules import Change, registry, rrule
 
+from .measure import expect
+
 WAYS: tuple[Save, ...] = (in_place, by_replace, vim, from_elsewhere)
 GAP = 0.1  # seconds between saves: the events of the last one have come by then
 
@@ -118,7 +120,7 @@ async def _saves(times: int, ways: Sequence[Save], text: str, deadline: float) -
     with notebook(wake) as here:
         module = here.module("rules", text.format(slope=0.0))
         here.live.after_cell()
-        _expect(gradient(module.cube, 2.0), (0.0,))
+        expect(gradient(module.cube, 2.0), (0.0,))
         path = here.folder / "rules.py"
         unsubscribe = registry.subscribe(tell)
         try:
@@ -135,7 +137,7 @@ async def _saves(times: int, ways: Sequence[Save], text: str, deadline: float) -
                     raise TimeoutError(f"a save by {save.__name__} did not arrive in {deadline} s: not timed") from None
                 found.append(told[0] - began)
                 [rule] = registry.rules(module.cube)
-                _expect(rule.call(2.0)[1](1.0), slope)
+                expect(rule.call(2.0)[1](1.0), slope)
         finally:
             unsubscribe()
     return found
@@ -152,7 +154,7 @@ def unchanged(modules: int = 350, cells: int = 200) -> float:
             made = here.module(f"helper_{i}", text)
         live = here.live
         live.after_cell()
-        _expect(len(live.sources.by_path), modules)
+        expect(len(live.sources.by_path), modules)
         time.sleep(RACY / 1e9 + 0.1)  # what was saved just now is read at each look; after that it is not
         found = []
         for _ in range(modules // 100 + 1 + cells):
@@ -160,12 +162,12 @@ def unchanged(modules: int = 350, cells: int = 200) -> float:
             live.before_cell()
             live.after_cell()
             found.append(time.perf_counter() - began)
-        _expect(len(live.changes.events), 0)
+        expect(len(live.changes.events), 0)
         Path(str(made.__file__)).write_text("def f(x):\n    return -1.0 * x\n")
         for _ in range(modules // 100 + 1):  # it looks indeed
             live.before_cell()
             live.after_cell()
-        _expect(gradient(made.f, 1.0), (-1.0,))
+        expect(gradient(made.f, 1.0), (-1.0,))
         return statistics.median(found[-cells:])
 
 
@@ -211,11 +213,11 @@ def drops(gradients: int = 10_000, depend: int = 10, times: int = 7) -> Drop:
                 found.append(time.perf_counter() - began)
                 after = registry.statistics()
                 for i, (f, use) in enumerate(zip(functions, uses, strict=True)):
-                    _expect(gradient(f, 1.0), (i % 7 * (slope if use == "scaled" else 1.0),))
+                    expect(gradient(f, 1.0), (i % 7 * (slope if use == "scaled" else 1.0),))
                 compiled = registry.statistics()["compilations"] - after["compilations"]
                 if slope:  # the first time there was nothing to drop
-                    _expect(after["drops"] - before["drops"], len(changes[-1].dropped))
-                    _expect((len(changes[-1].dropped), compiled), (depend, depend))
+                    expect(after["drops"] - before["drops"], len(changes[-1].dropped))
+                    expect((len(changes[-1].dropped), compiled), (depend, depend))
         finally:
             unsubscribe()
             with registry.transaction(owner):
@@ -267,7 +269,7 @@ def _reloads(count: int, beside: int, text: str, traced: bool = False) -> Iterat
     with notebook() as here:
         module = here.module("rules", text.format(slope=0.0))
         here.live.after_cell()
-        _expect(gradient(module.cube, 2.0), (0.0,))
+        expect(gradient(module.cube, 2.0), (0.0,))
         if traced:
             tracemalloc.start()
         try:
@@ -276,14 +278,9 @@ def _reloads(count: int, beside: int, text: str, traced: bool = False) -> Iterat
                 began = time.thread_time()
                 got = gradient(module.cube, 2.0)
                 took = time.thread_time() - began
-                _expect(got, (i + 1.0,))
+                expect(got, (i + 1.0,))
                 yield took
         finally:
             if traced:
                 tracemalloc.stop()
-    _expect(len(big), beside)
-
-
-def _expect(got: Any, right: Any) -> None:
-    if got != right:
-        raise ValueError(f"expected {right!r}, got {got!r}: not timed")
+    expect(len(big), beside)

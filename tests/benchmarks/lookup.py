@@ -9,7 +9,7 @@ from typing import Any
 
 from zad_jupyter.rules import Registry, registry, rrule
 
-from .measure import ROUNDS, Paired, timer
+from .measure import ROUNDS, Paired, expect, timer
 
 
 def with_rule(x: Any) -> Any:
@@ -25,8 +25,8 @@ def warm(rounds: int = ROUNDS) -> tuple[float, float]:
     with registry.transaction("benchmarks"):
         rrule(with_rule)(_rule_for(float))
     try:
-        _expect(registry.select(with_rule, (float,)).outcome, "hit")
-        _expect(registry.select(without_rule, (float,)).outcome, "none")
+        expect(registry.select(with_rule, (float,)).outcome, "hit")
+        expect(registry.select(without_rule, (float,)).outcome, "none")
         times = Paired(
             {
                 "hit": timer(registry.select, with_rule, (float,)),
@@ -51,8 +51,8 @@ def many(count: int = 1000, times: int = 3) -> float:
             rrule(with_rule, into=mine)(_rule_for(cls))
         answer = mine.select(with_rule, (classes[count // 2],))
         found.append(time.perf_counter() - began)
-        _expect(answer.outcome, "hit")
-        _expect(len(mine.rules(with_rule)), count)
+        expect(answer.outcome, "hit")
+        expect(len(mine.rules(with_rule)), count)
     return statistics.median(found)
 
 
@@ -62,8 +62,3 @@ def _rule_for(cls: type) -> Callable[..., Any]:
 
     rule.__annotations__ = {"x": cls}
     return rule
-
-
-def _expect(got: Any, right: Any) -> None:
-    if got != right:
-        raise ValueError(f"expected {right!r}, got {got!r}: not timed")

@@ -74,3 +74,9 @@ def _count(contender: timeit.Timer, batch: float) -> int:
     while (took := contender.timeit(count)) < batch / 4:
         count *= 2
     return max(1, round(count * batch / took))
+
+
+def expect(got: Any, right: Any) -> None:
+    """What gives a wrong answer is not timed."""
+    if got != right:
+        raise ValueError(f"expected {right!r}, got {got!r}: not timed")

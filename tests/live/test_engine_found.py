@@ -175,3 +175,16 @@ def test_threads_that_take_gradients_while_files_are_loaded(live, modules):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_pages_and_encodings_shift_no_line(live, modules, encoding):
+    text = f"# -*- coding: {encoding} -*-\n# é \x0c a new page\n\x0c\ndef f(x):\n    return {{}} * x / (x - 2.0)\n"
+    module = modules.write("pages", text.format(4.0).encode(encoding))
+    live.check("cell")
+    modules.save("pages", text.format(5.0).encode(encoding))
+    assert gradient(module.f, 4.0) == (5.0 / 2.0 - 20.0 / 4.0,)
+    modules.save("pages", (text.format(6.0) + "(").encode(encoding))
+    with pytest.raises(ZeroDivisionError) as caught:
+        gradient(lambda x: module.f(x), 2.0)
+    assert caught.traceback[-1].lineno + 1 == 5

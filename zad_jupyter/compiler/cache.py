@@ -178,13 +178,8 @@ def on_drop(callback: Callable[[Entry], None]) -> None:
     _dropped.append(callback)
 
 
-def usable(entry: Entry) -> bool:
-    """Whether everything that an entry's code refers to is still what it was."""
-    return entry.alive and all(part.alive and part.guards.hold() for part in entry.everything())
-
-
-def usable_now(entry: Entry, f: Any) -> bool:
-    """The same, for an entry of the function f itself."""
+def usable(entry: Entry, f: Any = None) -> bool:
+    """Whether everything that an entry's code refers to is still what it was; f: of which it is the gradient."""
     return entry.alive and all(part.alive and part.guards.hold(f) for part in entry.everything())
 
 

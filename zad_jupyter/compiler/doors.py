@@ -224,7 +224,7 @@ def compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Want
             return entry
         entry.code_key = id(entry.keep) if isinstance(entry.keep, pytypes.CodeType) else None
         found = _lists.setdefault(key, [])
-        for old in [old for old in found if not cache.usable_now(old, f)]:
+        for old in [old for old in found if not cache.usable(old, f)]:
             cache.drop(old)
         found.insert(0, entry)
         del found[8:]
@@ -311,8 +311,7 @@ class Pulled:
 def pullback(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Pulled]:
     """The value of f and its pullback; arrays that the caller still holds are copied first."""
     __tracebackhide__ = True
-    if get_cache_token() != state.token:
-        attend()
+    attend()
     f, given, wanted, extra = unwrap(f, args, (True,) * len(args))
     copies = tuple(_copied(value) for value in given)
     site = runtime.Site((False, *wanted, *(False for _ in kwargs)), tuple(kwargs), None, None)
@@ -366,12 +365,11 @@ class Source(str):
 
 def entry_for(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
     """The entry of gradient(f, *args), compiled but not run."""
-    if get_cache_token() != state.token:
-        attend()
+    attend()
     f, args, wanted, _ = unwrap(f, args, (True,) * len(args))
     key = key_of(f, args, kwargs, wanted, False)
     for entry in _lists.get(key, ()):
-        if cache.usable_now(entry, f):
+        if cache.usable(entry, f):
             return entry
     return compiled(f, args, kwargs, wanted, False, key)
 
@@ -384,8 +382,7 @@ def source(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Source:
 
 def traced(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Call, BaseException | None]:
     """Run (value, gradient) with every call counted: value, gradient, tree, error."""
-    if get_cache_token() != state.token:
-        attend()
+    attend()
     f, args, wanted, extra = unwrap(f, args, (True,) * len(args))
     root = Call("error", getattr(f, "__name__", "f"))
     try:

@@ -9,22 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import cache, doors, pairs
 from .cache import Entry, Pair
 from .calls import Call
 from .ir import Pos
 
-
-class Move(NamedTuple):
-    """A function, the code it had and the code it has: the same but for the lines."""
-
-    function: Any
-    old: CodeType
-    new: CodeType
-
-
+Move = tuple[Any, CodeType, CodeType]  # a function, the code it had and the code it has: the same but for the lines
 Lines = dict[tuple[str, str, int], int]  # file, function, line: the line where that stands now
 
 
@@ -105,5 +97,3 @@ def _reline_tree(node: Call, lines: Lines, seen: set[int]) -> None:
             call.line = by_line.get((call.file, call.line), call.line)
         todo += call.children
 
-
-__all__ = ["Move", "follow"]

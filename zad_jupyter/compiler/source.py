@@ -11,11 +11,12 @@ import ast
 import linecache
 import os
 import types
+import weakref
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
 from ..rules.errors import UnsupportedError
-from ..rules.syntax import in_force, parse
+from ..rules.syntax import Text, first_line, in_force, parse, text_of
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FUTURE = 0x1FE0000  # the compiler flags that `from __future__` sets
@@ -26,56 +27,27 @@ class SourceError(UnsupportedError):
     """The source of a function cannot be had, or is not what the function was made from."""
 
 
-class Unit:
-    """A text that was compiled as a whole, a file or a cell, read once for all functions in it.
+_codes: weakref.WeakKeyDictionary[Text, dict[int, frozenset[types.CodeType]]] = weakref.WeakKeyDictionary()
 
-    Raises:
-        SyntaxError: it is no Python (any more).
+
+def _codes_of(text: Text, filename: str, flags: int) -> frozenset[types.CodeType]:
+    """Every code object that compiling a text makes, however deeply nested.
+
+    A notebook compiles a cell statement by statement, and `m.f()` becomes other instructions where the same unit
+    imports m: so both ways are tried.
     """
-
-    def __init__(self, filename: str, lines: list[str]) -> None:
-        self.filename = filename
-        self.lines = lines
-        self.tree = parse("".join(lines))
-        self.definitions: dict[tuple[int, str], list[Definition]] = {}
-        self._codes: dict[int, frozenset[types.CodeType]] = {}
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Lambda):
-                for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-                    self.definitions.setdefault((line, "<lambda>"), []).append(node)
-            elif isinstance(node, ast.FunctionDef):
-                self.definitions.setdefault((_first_line(node), node.name), []).append(node)
-
-    def codes(self, flags: int) -> frozenset[types.CodeType]:
-        """Every code object that compiling the text makes, however deeply nested.
-
-        A notebook compiles a cell statement by statement, and `m.f()` becomes other instructions where the same unit
-        imports m: so both ways are tried.
-        """
-        if flags not in self._codes:
-            found: set[types.CodeType] = set()
-            body = self.tree.body
-            units = [self.tree, *[ast.Module([statement], []) for statement in body if len(body) > 1]]
-            todo = [compile(unit, self.filename, "exec", flags=flags, dont_inherit=True) for unit in units]
-            while todo:
-                code = todo.pop()
-                found.add(code)
-                todo += inner_codes(code)
-            self._codes[flags] = frozenset(found)
-        return self._codes[flags]
-
-
-MAX_UNITS = 256
-_units: dict[str, Unit] = {}
-
-
-def _unit(filename: str, lines: list[str]) -> Unit:
-    unit = _units.get(filename)
-    if unit is None or unit.lines is not lines:
-        if len(_units) >= MAX_UNITS:
-            _units.clear()
-        unit = _units[filename] = Unit(filename, lines)
-    return unit
+    known = _codes.setdefault(text, {})
+    if flags not in known:
+        found: set[types.CodeType] = set()
+        body = text.tree.body
+        units = [text.tree, *[ast.Module([statement], []) for statement in body if len(body) > 1]]
+        todo = [compile(unit, filename, "exec", flags=flags, dont_inherit=True) for unit in units]
+        while todo:
+            code = todo.pop()
+            found.add(code)
+            todo += inner_codes(code)
+        known[flags] = frozenset(found)
+    return known[flags]
 
 
 def definition(code: types.CodeType) -> Definition:
@@ -114,11 +86,13 @@ def definition(code: types.CodeType) -> Definition:
 
 def _defined_in(lines: list[str], code: types.CodeType) -> Definition | None:
     try:
-        unit = _unit(code.co_filename, lines)
-    except SyntaxError:
+        text = text_of(code.co_filename, lines)
+    except (SyntaxError, ValueError):
         return None
-    node = _only(unit.definitions.get((code.co_firstlineno, code.co_name), []), code)
-    return node if node is not None and code in unit.codes(code.co_flags & FUTURE) else None
+    found = text.functions.get((code.co_firstlineno, code.co_name), [])
+    node = _only([node for node in found if not isinstance(node, ast.AsyncFunctionDef)], code)
+    known = node is not None and code in _codes_of(text, code.co_filename, code.co_flags & FUTURE)
+    return node if known else None
 
 
 def _changed(code: types.CodeType) -> SourceError:
@@ -156,12 +130,8 @@ def _could_be(node: ast.AST, code: types.CodeType) -> TypeGuard[Definition]:
     if isinstance(node, ast.Lambda):
         return code.co_name == "<lambda>" and node.lineno <= code.co_firstlineno <= (node.end_lineno or 0)
     if isinstance(node, ast.FunctionDef):
-        return node.name == code.co_name and _first_line(node) == code.co_firstlineno
+        return node.name == code.co_name and first_line(node) == code.co_firstlineno
     return False
-
-
-def _first_line(node: ast.FunctionDef) -> int:
-    return node.decorator_list[0].lineno if node.decorator_list else node.lineno
 
 
 def _around(code: types.CodeType, nodes: list[Definition]) -> list[Definition]:

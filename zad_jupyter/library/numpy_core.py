@@ -131,10 +131,9 @@ reduction(np.min, np.ndarray.min, lambda x, axis, keepdims, out, g: (extreme(g, 
 expression_rule(
     np.dot, (np.ndarray, np.ndarray), lambda a, b, out, g: (dot_left(g, a, b), dot_right(g, a, b)), layer="shipped"
 )
-for _function in (operator.matmul,):
-    expression_rule(
-        _function, (np.ndarray, np.ndarray), lambda a, b, out, g: (left(g, a, b), right(g, a, b)), layer="shipped"
-    )
+expression_rule(
+    operator.matmul, (np.ndarray, np.ndarray), lambda a, b, out, g: (left(g, a, b), right(g, a, b)), layer="shipped"
+)
 both(np.dot, lambda a, b, out, g: (sum_to(g * b, a), sum_to(g * a, b)))
 registry.alias(np.ndarray.dot, np.dot)
 expression_rule(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ..compiler import cache
@@ -72,7 +73,7 @@ class Changes:
 
     def __init__(self) -> None:
         self.events: deque[Event] = deque(maxlen=KEPT)
-        self.held: list[Change] | None = None  # while files are loaded: their changes become one event
+        self._held: list[Change] | None = None  # while files are loaded: their changes become one event
         self.listeners: list[Callable[[Event], None]] = []
         self._unsubscribe: Callable[[], None] | None = None
 
@@ -85,9 +86,19 @@ class Changes:
             self._unsubscribe()
             self._unsubscribe = None
 
+    @contextmanager
+    def holding(self) -> Iterator[list[Change]]:
+        """Collect the changes of a `with` block: whoever makes them tells of them in an event of its own."""
+        held: list[Change] = []
+        self._held = held
+        try:
+            yield held
+        finally:
+            self._held = None
+
     def _rules_changed(self, change: Change) -> None:
-        if self.held is not None:
-            self.held.append(change)
+        if self._held is not None:
+            self._held.append(change)
         else:
             dropped = list(change.dropped)
             self.add(Event(change.reason, change.time, dropped=dropped, kept=cache.gradients(), of_files=False))

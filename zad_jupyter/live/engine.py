@@ -241,35 +241,31 @@ class Live:
             self._timers = [t for t in self._timers if t.is_alive()] + [timer]
         elif now - source.gone >= GRACE and source.content is not None:
             source.content, source.file.digest = None, None  # when it is back, it is new
-            self.changes.held = []
-            for owner in source.owners():
-                with registry.transaction(owner, f"{source.label} is gone, and its rules with it"):
-                    pass
-            held, self.changes.held = self.changes.held, None
+            title = f"{source.label} is gone, and its rules with it"
+            with self.changes.holding() as held:
+                for owner in source.owners():
+                    with registry.transaction(owner, title):
+                        pass
             if held:
                 dropped = [each for change in held for each in change.dropped]
-                title = f"{source.label} is gone, and its rules with it"
                 self.changes.add(Event(title, dropped=dropped, kept=cache.gradients()))
 
     def _load(self, changed: list[tuple[Source, bytes]], moment: Moment) -> LoadFailed | None:
         """Load a batch; gives what went wrong. An interrupt goes on to the gradient in which it came, if any."""
-        self.changes.held = []
         slow = [source.seconds for source, _ in changed if source.seconds > SLOW]
         progress = (lambda text: self._progress(f"loading {text}…")) if slow else (lambda text: None)
         try:
-            loaded = load(changed, self.sources, self._names(), progress)
+            with self.changes.holding():
+                loaded = load(changed, self.sources, self._names(), progress)
         except LoadFailed as failed:
-            self.changes.held = None
             return failed
         except BaseException as error:
-            self.changes.held = None
             for source, text in changed:
                 source.tried = text
                 self._stands(source, type(error).__name__, _told(error), retry=False)
             if moment == "gradient" or not isinstance(error, KeyboardInterrupt):
                 raise
             return None
-        self.changes.held = None
         self._loaded(loaded)
         return None
 

@@ -18,10 +18,10 @@ from typing import Any
 
 from ..compiler import cache
 from ..compiler.cache import Dropped
-from ..compiler.moves import Move, follow
+from ..compiler.moves import follow
 from ..rules import Change, Owner, registry
 from ..rules.places import owner_of_file
-from ..rules.syntax import in_force, parse
+from ..rules.syntax import in_force, lines_in, parse
 from .execute import Batch, Execution
 from .importers import importers, rebind, rebind_imports
 from .interrupt import deferred_interrupt
@@ -125,7 +125,7 @@ def _execute(batch: Batch, source: Source, text: bytes, progress: Callable[[str]
     for module in source.modules():
         try:
             filename = module.__file__ or source.path
-            in_force[filename] = text.decode(errors="replace").splitlines(keepends=True)
+            in_force[filename] = lines_in(text)
             with registry.transaction(owner_of_file(filename, module.__name__)):
                 batch.execute(module, text, filename, source.content)
         except KeyboardInterrupt:
@@ -144,7 +144,7 @@ def _commit(
     staged.translation = reports[0].translation  # one for the whole batch
     edited = [item for report in reports for item in report.functions]
     staged.edited = [item.function for item in edited]
-    follow([Move(*item) for report in reports for item in report.moved])
+    follow([item for report in reports for item in report.moved])
     loaded.edited = list(dict.fromkeys(item.name for item in edited))
     loaded.dropped = cache.patched([(item.function, item.old) for item in edited])
     replaced = [item for report in reports for item in report.replaced if callable(item.old)]

@@ -15,9 +15,9 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType, ModuleType
 
 from ..rules import Owner, Rule
-from ..rules.places import owner_of_file
+from ..rules.places import owner_of_file, real_path
 from ..rules.returns import same_code
-from ..rules.syntax import in_force
+from ..rules.syntax import in_force, lines_in
 from .files import WatchedFile
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -67,18 +67,13 @@ class Source:
     tried: bytes | None = None
 
     @property
-    def real(self) -> str:
-        """Modules may name the file in another way than the person does."""
-        return os.path.realpath(self.path)
-
-    @property
     def label(self) -> str:
         return os.path.basename(self.path)
 
     def modules(self) -> list[ModuleType]:
         """The modules that are made of it now."""
         found = [sys.modules.get(name) for name in sorted(self.names)]
-        return [module for module in found if module is not None and _real(file_of(module)) == self.real]
+        return [module for module in found if module is not None and _is_made_of(module, self.path)]
 
     def owners(self) -> list[Owner]:
         """As whom the rules of its modules are known to the registry."""
@@ -97,7 +92,14 @@ class Sources:
         return iter(list(self.by_path.values()))
 
     def add(self, path: str, asked: bool = False) -> tuple[Source, bool]:
-        """Watch a file; says whether it is new."""
+        """Watch a file, whatever modules are made of it; says whether it is new."""
+        source, new = self._source(path, asked)
+        for name, module in list(sys.modules.items()) if new else ():
+            if isinstance(module, ModuleType) and name != "__main__" and _is_made_of(module, path):
+                self._join(source, module)
+        return source, new
+
+    def _source(self, path: str, asked: bool = False) -> tuple[Source, bool]:
         source = self.by_path.get(path)
         if source is not None:
             source.asked = source.asked or asked
@@ -105,9 +107,6 @@ class Sources:
         source = Source(path, WatchedFile(path), None, asked)
         source.content = _read(path)
         self.by_path[path] = source
-        for name, module in list(sys.modules.items()):
-            if isinstance(module, ModuleType) and _real(file_of(module)) == source.real and name != "__main__":
-                self._join(source, module)
         return source, True
 
     def _join(self, source: Source, module: ModuleType) -> None:
@@ -133,10 +132,23 @@ class Sources:
         self, folders: Iterable[str], rules: Iterable[Rule] = (), unwanted: Collection[str] = ()
     ) -> list[Source]:
         """The files that have come to be watched: of modules in these folders, and of those that define these rules."""
-        found = []
+        found = self._discover(folders, unwanted)
+        for rule in rules:
+            if rule.layer == "user" and rule.owner.kind == "file":
+                name = rule.owner.key.rpartition("#")[2]
+                path = file_of(sys.modules.get(name))
+                if path is None or path in self.by_path or path in unwanted or name == "__main__":
+                    continue
+                if is_watchable(path):
+                    found.append(self.add(path)[0])
+        return found
+
+    def _discover(self, folders: Iterable[str], unwanted: Collection[str]) -> list[Source]:
+        """Look at the modules that nobody has looked at."""
+        found: list[Source] = []
         if len(sys.modules) != len(self._seen) or not self._seen.issuperset(sys.modules):
             inside = tuple(os.path.realpath(folder) + os.sep for folder in folders)
-            known = {source.real: source for source in self.by_path.values()}
+            known = {real_path(path): source for path, source in self.by_path.items()}
             for name, module in list(sys.modules.items()):
                 if name in self._seen or getattr(getattr(module, "__spec__", None), "_initializing", False):
                     continue
@@ -144,20 +156,14 @@ class Sources:
                 path = file_of(module)
                 if path is None or name == "__main__":
                     continue
-                real = os.path.realpath(path)
+                real = real_path(path)
+                if real not in known and real.startswith(inside) and path not in unwanted and is_watchable(path):
+                    known[real] = self._source(path)[0]
+                    found.append(known[real])
                 if real in known:
                     self._join(known[real], module)
-                elif is_watchable(path) and real.startswith(inside):
-                    found.append(path)
             self._seen.intersection_update(sys.modules)
-        for rule in rules:
-            if rule.layer == "user" and rule.owner.kind == "file":
-                name = rule.owner.key.rpartition("#")[2]
-                path = file_of(sys.modules.get(name))
-                if path is not None and path not in self.by_path and is_watchable(path) and name != "__main__":
-                    found.append(path)
-        wanted = [path for path in dict.fromkeys(found) if path not in unwanted]
-        return [source for source, new in (self.add(path) for path in wanted) if new]
+        return found
 
     def turn(self, count: int) -> list[Source]:
         """Up to `count` sources: those whose turn it is to be looked at."""
@@ -176,11 +182,7 @@ _made_of: weakref.WeakKeyDictionary[ModuleType, bytes] = weakref.WeakKeyDictiona
 def remember(module: ModuleType, content: bytes) -> None:
     """A module is made of this text: that is what the compiler reads, whatever the file says meanwhile."""
     _made_of[module] = content
-    in_force[module.__file__ or ""] = content.decode(errors="replace").splitlines(keepends=True)
-
-
-def _real(path: str | None) -> str | None:
-    return None if path is None else os.path.realpath(path)
+    in_force[module.__file__ or ""] = lines_in(content)
 
 
 def file_of(module: object) -> str | None:
@@ -193,17 +195,22 @@ def file_of(module: object) -> str | None:
     return path if isinstance(path, str) and path.endswith(".py") and type(loader) is SourceFileLoader else None
 
 
+def _is_made_of(module: object, path: str) -> bool:
+    """Whether a module is made of a file; it may name the file in another way than the person does."""
+    own = file_of(module)
+    return own is not None and real_path(own) == real_path(path)
+
+
 def is_watchable(path: str) -> bool:
     """Whether a file is somebody's own work, and not something that is installed."""
-    real = os.path.realpath(path)
-    return not any(real.startswith(folder) for folder in _installed())
+    return not real_path(path).startswith(_installed())
 
 
-def _installed() -> list[str]:
+def _installed() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
     folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     folders |= {path for path in sys.path if path.endswith(("site-packages", "dist-packages"))}
-    return [os.path.realpath(folder) + os.sep for folder in folders] + [PACKAGE + os.sep]
+    return (*(real_path(folder) + os.sep for folder in folders), PACKAGE + os.sep)
 
 
 def made_of(module: ModuleType, source: bytes) -> bool:

@@ -40,7 +40,6 @@ class Files:
         undo.callback(self._release)
 
     def before_cell(self) -> None:
-        self._hold()
         self.live.before_cell()
         self._hold()
 

@@ -114,7 +114,7 @@ class Output:
             return True  # how far it would have come without the error, nobody knows
         if any(_meaning(names.get(name)) != meant for names, name, meant in self._meant):
             return True
-        return not all(cache.usable_now(entry, f) for entry, f in self._entries.items())
+        return not all(cache.usable(entry, f) for entry, f in self._entries.items())
 
     def _compute(self) -> None:
         began = time.perf_counter()

@@ -100,12 +100,12 @@ def owner_of_file(filename: str | None, module: str = "") -> Owner:
     if cell is not None:
         return Owner("cell", cell.cell_id or f"unnamed:{filename}", cell.label)
     name = filename or "<unknown>"
-    path = f"<{name}>" if is_interactive(name) else _real(name)
+    path = f"<{name}>" if is_interactive(name) else real_path(name)
     return Owner("file", f"{path}#{module}", os.path.basename(name))
 
 
-@functools.lru_cache(1024)
-def _real(name: str) -> str:
+@functools.lru_cache(4096)
+def real_path(name: str) -> str:
     """The path behind links; the first answer stays, so that what a file defines keeps its owner."""
     return os.path.realpath(name)
 

@@ -14,16 +14,14 @@ import dis
 import inspect
 import linecache
 import weakref
-from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
-from .syntax import lines_of, parse
+from .syntax import FunctionNode, lines_of, own_nodes, text_of
 
 MISSING = ...          # what a checked twin returns where the rule itself would return nothing
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +53,7 @@ _SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENER
 _CONSTANT = {dis.opmap[name] for name in ("RETURN_CONST",) if name in dis.opmap}         # Python 3.12 and 3.13
 
 
-class _Index(NamedTuple):
-    """The functions of a file by their first line and name, and the names that it imports at its top level."""
-
-    nodes: dict[tuple[int, str], list[FunctionNode]]
-    imports: tuple[str, ...]
-
-
 _known: dict[int, tuple[weakref.ref[CodeType], Endings]] = {}
-_indexes: dict[str, tuple[list[str], _Index]] = {}
 
 
 def endings_of(function: FunctionType) -> Endings:
@@ -107,7 +97,7 @@ def read_endings(node: FunctionNode) -> Endings:
     if ast.get_docstring(node, clean=False) is not None:
         body = body[1:]
     only_none = len(body) == 1 and isinstance(body[0], ast.Return) and _is_none(body[0].value)
-    own = list(_own_nodes(node))
+    own = list(own_nodes(node))
     values = [n.value for n in own if isinstance(n, ast.Return) and n.value is not None]
     bare = any(isinstance(n, ast.Return) and n.value is None for n in own)
     raises = any(isinstance(n, ast.Raise) for n in own)
@@ -119,14 +109,6 @@ def read_endings(node: FunctionNode) -> Endings:
 
 def _is_none(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
-
-
-def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function's body that are its own, not an inner function's or class's."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            yield from _own_nodes(child)
 
 
 def _completes(body: list[ast.stmt]) -> bool:
@@ -185,35 +167,18 @@ def find_node(code: CodeType) -> FunctionNode | None:
 
 
 def _look_up(code: CodeType, lines: list[str]) -> FunctionNode | None:
-    index = _indexes.get(code.co_filename)
-    if index is None or (index[0] is not lines and index[0] != lines):
-        index = _indexes[code.co_filename] = (lines, _index(lines))
-    nodes, imports = index[1]
-    for node in nodes.get((code.co_firstlineno, code.co_name), ()):
+    try:
+        text = text_of(code.co_filename, lines)
+    except (SyntaxError, ValueError):
+        return None
+    for node in text.functions.get((code.co_firstlineno, code.co_name), ()):
         # A call `m.f()` compiles differently if the same unit imports m. A file is one unit; IPython compiles a
         # cell statement by statement. So both are tried.
-        for known in ((), imports) if imports else ((),):
+        for known in ((), text.imports) if text.imports else ((),):
             twin = compile_node(node, code, known)
             if twin is not None and same_code(twin, code):
                 return node
     return None
-
-
-def _index(lines: list[str]) -> _Index:
-    try:
-        tree = parse("".join(lines))
-    except (SyntaxError, ValueError):
-        return _Index({}, ())
-    imports = [(alias.asname or alias.name).partition(".")[0] for node in _own_nodes(tree)
-               if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names]
-    found: dict[tuple[int, str], list[FunctionNode]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            line = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            found.setdefault((line, node.name), []).append(node)
-        elif isinstance(node, ast.Lambda):
-            found.setdefault((node.lineno, "<lambda>"), []).append(node)
-    return _Index(found, tuple(name for name in dict.fromkeys(imports) if name != "*"))
 
 
 def compile_node(node: FunctionNode, code: CodeType, imports: tuple[str, ...] = ()) -> CodeType | None:
