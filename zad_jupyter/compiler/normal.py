@@ -367,6 +367,12 @@ def normal_form(code: types.CodeType) -> Function:
     return form
 
 
+def forget_file(filename: str) -> None:
+    """A file was executed again: what its old code objects became is not asked for any more."""
+    for key in [key for key, (code, _) in list(_forms.items()) if code.co_filename == filename]:
+        _forms.pop(key, None)
+
+
 def kind_of(code: types.CodeType) -> str:
     """What makes a function more than a plain one, in words, or nothing."""
     flags = code.co_flags

@@ -19,6 +19,7 @@ from typing import Any
 from ..compiler import cache
 from ..compiler.cache import Dropped
 from ..compiler.moves import follow
+from ..compiler.normal import forget_file
 from ..rules import Change, Owner, registry
 from ..rules.places import owner_of_file
 from ..rules.syntax import in_force, lines_in, parse
@@ -109,6 +110,7 @@ def load(
             source.file.accept(text)
             for module in source.modules():
                 remember(module, text)
+                forget_file(module.__file__ or "")
         source.error, source.tried = None, None
     return loaded
 
