@@ -109,12 +109,12 @@ class Derivative:
         return result[argnums] if type(argnums) is int else _chosen(result, argnums)
 
     def key(self) -> Any:
-        """What a derivative is found by: the code of the innermost function, and what is wanted, order by order."""
+        """What a derivative is found by, as long as its innermost function keeps its code."""
         base = self.base
         inner = base.__code__ if type(base) is FunctionType else base
         known = self._known
         if inner is not known[0]:
-            known = self._known = (inner, (base_key(base), self.modes))
+            known = self._known = (inner, doors.modes_of(base_key(base), self.modes))
         return known[1]
 
     def _with_aux(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -224,7 +224,7 @@ def apply_rule(inf: Resolve, f: Any, choice: Choice, args: list[Val], kwargs: di
         atoms = [None if value is None else inf.atom(value) for value in bound]
         pure = T.is_pure(f) and never_raises(f, args, type_) and not kwargs
         question = question_of(f, args, kwargs) if T.is_pure(f) else None
-        known = inf.answer(question)
+        known: Val | None = inf.answer(question)
         if known is not None:
             return known
         value = inf.emit(f, args, kwargs, type_, True, pos, pure=pure)

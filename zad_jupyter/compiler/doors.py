@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types as pytypes
+import weakref
 from abc import get_cache_token
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -109,6 +110,29 @@ def base_key(f: Any) -> Any:
     if handlers.is_derivative(f):
         return f.key()
     return id(f)
+
+
+class Modes:
+    """What a derivative is found by: its innermost function, and what is wanted, order by order. There is one of
+    each, so that finding it takes no longer than finding a function."""
+
+    __slots__ = ("__weakref__", "base", "modes")
+
+    def __init__(self, base: Any, modes: tuple[Any, ...]) -> None:
+        self.base = base
+        self.modes = modes
+
+
+_of_modes: weakref.WeakValueDictionary[Any, Modes] = weakref.WeakValueDictionary()
+
+
+def modes_of(base: Any, modes: tuple[Any, ...]) -> Modes:
+    """The one key of a derivative; `base` is the key of its innermost function."""
+    with cache.lock:
+        found = _of_modes.get((base, modes))
+        if found is None:
+            found = _of_modes[base, modes] = Modes(base, modes)
+        return found
 
 
 def kept(f: Any) -> Any:
@@ -259,7 +283,7 @@ def rekey(entry: Entry, codes: dict[int, pytypes.CodeType]) -> None:
     _forget(entry)
     cache.by_code(entry, id(new))
     own = entry.key[0]
-    entry.key = ((id(new), *own[1:]) if isinstance(own, tuple) else id(new), *entry.key[1:])
+    entry.key = (modes_of(id(new), own.modes) if isinstance(own, Modes) else id(new), *entry.key[1:])
     entry.keep = new
     if alive:
         _lists.setdefault(entry.key, []).insert(0, entry)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -60,6 +61,30 @@ def _with_one(f: Any, args: list[Val]) -> Val | None:
         if f is operator.pow and _is(b, 0) and a.type == T.FLOAT:
             return const(1.0)
     return None
+
+
+def product(f: Any, args: list[Val]) -> tuple[float, Val] | None:
+    """The constant and the float of a multiplication by a constant, in either order."""
+    if f is not operator.mul or len(args) != 2:
+        return None
+    for a, b in (args, args[::-1]):
+        if isinstance(a.atom, Const) and type(a.atom.value) in (int, float) and b.type == T.FLOAT and b.atom:
+            return (float(a.atom.value), b) if not isinstance(b.atom, Const) and abs(a.atom.value) < 1 << 53 else None
+    return None
+
+
+def exactly(a: float, b: float) -> float | None:
+    """One factor for `a * (b * x)`, where it gives the same bits for every float x.
+
+    A power of two rounds nothing; nor does a whole number among the smallest floats, whose last digits a later power
+    of two would make visible. What overflows on the way overflows in the end, if no factor makes it smaller again.
+    """
+    once = _is_power_of_two(b) or (_is_power_of_two(a) and b.is_integer())
+    return a * b if once and min(abs(a), abs(b)) >= 1 and math.isfinite(a * b) else None
+
+
+def _is_power_of_two(number: float) -> bool:
+    return abs(math.frexp(number)[0]) == 0.5
 
 
 def _is(value: Val, number: int) -> bool:

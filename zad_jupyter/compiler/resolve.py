@@ -20,7 +20,7 @@ from . import intrinsics as I
 from . import types as T
 from .calls import Call, place_parts
 from .cotangent_types import cotangent_type
-from .fold import fold
+from .fold import exactly, fold, product
 from .generated import Late
 from .guards import static_attribute
 from .ir import Atom, Block, Const, Function, Op, Pos, Var
@@ -46,7 +46,7 @@ class Resolve(ABC):
         self.node = node
         self.out: Block = []
         self.activations: list[Activation] = []
-        self.known: list[dict[Any, Val]] = [{}]
+        self.known: list[dict[Any, Any]] = [{}]
         self.tests: dict[Var, Var] = {}
         self.loops = 0  # around what is being read
         self.slots: list[tuple[Activation, dict[Var, Var]]] = []
@@ -261,25 +261,38 @@ class Resolve(ABC):
             and may_change_arguments(f, args)
         ):
             raise self.unsupported(f"a call of {f.__name__}, which may change an argument in place,", pos)
+        factor = None if self.select else product(f, args)
+        if factor is not None:
+            factor, args = self.one_factor(factor, args)
         pure = T.is_pure(f)
         question = question_of(f, args, kwargs) if pure else None
-        known = self.answer(question)
+        known: Val | None = self.answer(question)
         if known is not None:
             return known
         type_ = self.result_type(f, args, kwargs)
         value = self.emit(f, args, kwargs, type_, False, pos, pure=pure and never_raises(f, args, type_))
         if question is not None and (type_ in T.SCALARS or type_ == T.BOOL):
             self.known[-1][question] = value
+        if factor is not None:
+            self.known[-1][product, value.atom] = factor
         if self.select and not runtime.is_ours(f):
             self.record("inactive", f, args, pos, None)
         return value
 
-    def answer(self, question: Any) -> Val | None:
-        """The value of an operation that has been written already, where this place can see it."""
+    def one_factor(self, factor: tuple[float, Val], args: list[Val]) -> tuple[tuple[float, Val], list[Val]]:
+        """`4.0 * t`, where `t = 3 * x` was written before, as `12.0 * x`."""
+        number, value = factor
+        before = self.answer((product, value.atom))
+        both = None if before is None else exactly(number, before[0])
+        if both is None:
+            return factor, args
+        return (both, before[1]), [const(both), before[1]]
+
+    def answer(self, question: Any) -> Any:
+        """What is known of an operation that has been written already, where this place can see it; or None."""
         for scope in reversed(self.known):
             if question in scope:
-                value: Val = scope[question]
-                return value
+                return scope[question]
         return None
 
     def result_type(self, f: Any, args: list[Val], kwargs: dict[str, Val]) -> T.Type:
