@@ -183,10 +183,19 @@ expression_rule(
 expression_rule(
     np.clip,
     (Array, object, object),
-    lambda x, low, high, out, g: (
-        sum_to(g * within(x, low, high), x), sum_to(g * below(x, low), low), sum_to(g * above(x, high), high),
+    lambda x, a_min, a_max, out, g: (
+        sum_to(g * within(x, a_min, a_max), x), sum_to(g * below(x, a_min), a_min), sum_to(g * above(x, a_max), a_max),
     ),
-    defaults={"low": None, "high": None},
+    defaults={"a_min": None, "a_max": None},
+    layer="shipped",
+)  # fmt: skip
+expression_rule(  # the method has other names for its bounds; NumPy before 2.1 does not know them in the function
+    np.ndarray.clip,
+    (np.ndarray, object, object),
+    lambda x, min, max, out, g: (
+        sum_to(g * within(x, min, max), x), sum_to(g * below(x, min), min), sum_to(g * above(x, max), max),
+    ),
+    defaults={"min": None, "max": None},
     layer="shipped",
 )  # fmt: skip
 expression_rule(np.full_like, (Array, Array), lambda x, value, out, g: (None, sum_to(g, value)), layer="shipped")
@@ -225,7 +234,7 @@ expression_rule(np.real, (Array,), lambda x, out, g: (g,), layer="shipped")
 expression_rule(np.ndarray.astype, (np.ndarray, object), lambda x, dtype, out, g: (g, None), layer="shipped")
 expression_rule(np.ndarray.item, (np.ndarray,), lambda x, out, g: (np.reshape(g, np.shape(x)),), layer="shipped")
 for _method, _function in (
-    (np.ndarray.ravel, np.ravel), (np.ndarray.squeeze, np.squeeze), (np.ndarray.clip, np.clip),
+    (np.ndarray.ravel, np.ravel), (np.ndarray.squeeze, np.squeeze),
     (np.ndarray.copy, np.copy), (np.ndarray.cumsum, np.cumsum), (np.ndarray.cumprod, np.cumprod),
     (np.ndarray.transpose, np.transpose),
     (np.ndarray.reshape, np.reshape), (np.ndarray.__getitem__, operator.getitem),
